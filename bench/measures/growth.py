@@ -24,7 +24,7 @@ ROWS_PER_LAYOUT = 200
 WIDE, NARROW = 1_000, 10
 STATUS = """
     select status, extract(epoch from updated - (
-        select max(moment) from seachange.events e where e.job_id = j.id and event like 'taken up%'))
+        select max(moment) from seachange.events e where e.job_id = j.id and event like 'taken over%'))
     from seachange.jobs j where id = (select max(id) from seachange.jobs)
 """
 

@@ -87,7 +87,7 @@ def test_the_wait_after_an_error_is_cut(worker: Node):
 
     FAULTS.arm("job.built", fail)
     job_id = begin(worker, UNIQUE)
-    wait_until(lambda: _events_like(worker, "tries again"), "an error")
+    wait_until(lambda: _events_like(worker, "retries"), "an error")
     ask(worker, f"cancel job {job_id}")
     wait_until(lambda: not worker.parts.catalog.jobs(unfinished=True), "the end of the job")
     FAULTS.disarm()

@@ -103,7 +103,7 @@ def test_what_stays_as_it_is_takes_the_change_back_in_the_end(node: Node):
     run(node, job_id)
     judge(node, job_id, JobStatus.FAILED)
     assert ask(node, "select sqlstate from seachange.jobs") == [("53100",)]
-    assert len(events(node, "tries again")) == ATTEMPTS_MAX - 1
+    assert len(events(node, "retries")) == ATTEMPTS_MAX - 1
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
@@ -136,7 +136,7 @@ def test_a_mistake_of_ours_takes_the_change_back_and_leaves_its_trace(node: Node
     ((code, text),) = ask(node, "select sqlstate, error from seachange.jobs")
     assert code == "XX000"
     assert "unheard of" in text
-    (traced,) = events(node, "is taken back: XX000")
+    (traced,) = events(node, "reverts: XX000")
     assert "Traceback" in traced
 
 
@@ -145,7 +145,7 @@ def test_past_the_point_of_no_return_a_mistake_is_tried_again_too(node: Node):
     fail_at("job.published:2", KeyError("unheard of"), 1)
     run(node, job_id)
     judge(node, job_id, JobStatus.SUCCEEDED)
-    (traced,) = events(node, "tries again after an error: XX000")
+    (traced,) = events(node, "retries after an error: XX000")
     assert "Traceback" in traced
 
 

@@ -92,4 +92,4 @@ def test_an_error_of_the_disk_is_tried_again(node: Node):
     run(node, job_id)
     judge(node, job_id, JobStatus.SUCCEEDED)
     events = [event for (event,) in ask(node, "select event from seachange.events")]
-    assert any("tries again after an error: 53100" in event for event in events)
+    assert any("retries after an error: 53100" in event for event in events)

@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused_before_it_begins(node: Node, disk: Disk):
     assert "128.0 MB are free" in text
     assert str(disk.folder) in text
     # It is not tried again.
-    assert ask(node, "select event from seachange.events where event like 'tries again%'") == []
+    assert ask(node, "select event from seachange.events where event like 'retries%'") == []
     judge(node, 1, JobStatus.FAILED)
     session.execute("set seachange.pipeline_free_space = 0")
     disk.free = 1 << 20
@@ -121,7 +121,7 @@ def test_work_waits_for_space_and_goes_on(node: Node, disk: Disk):
     assert "1000 bytes are free" in waits[0]
     judge(node, job_id, JobStatus.SUCCEEDED)
     assert job.waiting == ""
-    assert spaces(node) == [f"waits for {waits[0]}", "has space again"]
+    assert spaces(node) == [f"waits for {waits[0]}", "has disk space again"]
 
 
 def test_a_job_that_waits_for_space_can_be_cancelled(node: Node, disk: Disk):

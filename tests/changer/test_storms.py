@@ -50,7 +50,7 @@ def test_a_statement_is_cancelled_while_its_job_rests_after_an_error(node: Node)
         raise errors.DiskFull(file="a segment")
 
     FAULTS.arm("job.built", fail)
-    ender = threading.Thread(target=lambda: _end_after(node, session, "tries again"))
+    ender = threading.Thread(target=lambda: _end_after(node, session, "retries"))
     ender.start()
     with pytest.raises(errors.Error) as caught:
         session.execute(PLAIN)

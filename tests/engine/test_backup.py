@@ -146,11 +146,11 @@ def test_what_is_no_whole_back_up_is_refused(tmp_path):
         back_up(tmp_path / "data", None, copy)
     with pytest.raises(errors.DataFolderProblem):
         restore(copy, tmp_path / "data", None)
-    with pytest.raises(errors.BackupProblem, match="of kind sqlite"):
+    with pytest.raises(errors.BackupProblem, match="catalog is sqlite"):
         restore(copy, tmp_path / "a", "postgresql://nowhere/x")
     victim = next((copy / SEGMENTS).iterdir())
     victim.write_bytes(victim.read_bytes()[:-1])
-    with pytest.raises(errors.BackupProblem, match="not whole"):
+    with pytest.raises(errors.BackupProblem, match="incomplete"):
         restore(copy, tmp_path / "b", None)
     manifest = json.loads((copy / MANIFEST).read_text())
     (copy / MANIFEST).write_text(json.dumps({**manifest, "format": 1}))

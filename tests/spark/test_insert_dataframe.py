@@ -209,7 +209,7 @@ def test_units_are_written_on_spark(db: Connection, spark: SparkSession) -> None
     frame = numbers(spark, 3_000, 4).select("id", F.concat(F.lit("w"), F.col("id")).alias("w"))
     assert db.insert_dataframe("t", frame) == 3_000
     events = [text for (text,) in db.execute("select event from seachange.events").fetchall()]
-    assert any("8 tasks for Spark application" in text and "of a DataFrame into t" in text for text in events)
+    assert any("8 tasks to Spark application" in text and "of a DataFrame into t" in text for text in events)
     assert db.execute("select id from t where w = 'w2999'").fetchall() == [(2_999,)]
     with pytest.raises(errors.UniqueViolation, match=r"\(w\)=\(w\d+\)"):
         db.insert_dataframe("t", numbers(spark, 10, first=5_000).selectExpr("id", "concat('w', id - 4993) as w"))

@@ -1,7 +1,7 @@
-"""The drain: before older writers are shut out, they are given a time to end.
+"""The drain: before writers with older versions are fenced, they get some time to finish.
 
-**Invariant:** a courtesy. What makes a step safe is the raise that follows it; a drain that ends early, for whatever
-reason, costs those who are late a second look at their rows, and nobody a row.
+**Invariant:** a drain is an optimisation. The raise that follows makes the step safe; a drain that ends early, for
+whatever reason, makes late writers check their rows again, and loses no row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seachange.model.ids import Seq
 from seachange.runtime.clock import Clock
 
 DRAIN_TIMEOUT_MS = 5_000
-# How often the marks are looked at: soon at first, then in this rhythm.
+# Pauses between polls of the marks: growing from the first to the second.
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.002, 0.05
 _MS = 1_000
 
@@ -25,8 +25,8 @@ def _nobody_measures(took_us: int) -> None:
 
 
 class Drain:
-    """`pause` waits for some seconds, or raises if the work is to end; `lock_timeout_ms` 0 stands for none. `took` is
-    told how many microseconds a wait took."""
+    """`pause` waits for some seconds, or raises if the work is to end; `lock_timeout_ms` 0 means no timeout. `took`
+    receives the duration of each wait in microseconds."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Drain:
         self._took = took
 
     def wait(self, published: Seq, tell: Callable[[tuple[Holder, ...], int], None]) -> tuple[Holder, ...]:
-        """Until nobody can commit who planned below a publication, or the time is over; gives who is left. Whoever is
-        waited for is told when it changes, with how many milliseconds it may take at most."""
+        """Waits until no transaction that planned below the publication can commit, or until the timeout; returns the
+        remaining holders. `tell` is called when the holders change, with the maximum time left in milliseconds."""
         begun_us = self._clock.steady_us()
         try:
             return self._wait(published, begun_us, tell)
@@ -64,9 +64,9 @@ class Drain:
                 break
             if self._lock_timeout_ms and waited_ms >= self._lock_timeout_ms:
                 raise errors.LockNotAvailable(
-                    detail=f"lock_timeout has passed while older transactions were waited for: {describe(holders)}"
+                    detail=f"lock_timeout expired while waiting for older transactions: {describe(holders)}"
                 )
-            # Most are gone before anybody could read of them.
+            # Most holders end before it would be useful to report them.
             if holders != told and pause_s == _PAUSE_S_MAX:
                 tell(holders, min(self._timeout_ms, self._lock_timeout_ms or self._timeout_ms) - waited_ms)
                 told = holders

@@ -1,7 +1,7 @@
-"""A job: how far a change has come, as a value that can be written down and taken up by anybody.
+"""A job: the progress of a change, as a value that any node can store, read and resume.
 
-**Invariant:** whatever a job has done is in its record, written by the same commit that did it. Who takes it up plans
-the rest from the record alone and goes on.
+**Invariant:** everything that a job has done is in its record, written by the same commit that did it. A node that
+takes the job over plans the rest from the record alone and continues.
 
 **Invariant:** a file written by a finished unit belongs to the job, not to the epoch that wrote it. A file that the job
 neither keeps nor attaches becomes garbage by the same commit.
@@ -24,14 +24,14 @@ from seachange.planner.change_codec import CHANGE_CLASSES
 from seachange.planner.plan import Change, ChangePlan, Sequel, plan_remainder, plan_revert
 from seachange.planner.stages import Phase, Progress, unfenced_at_first
 
-# Stands in a record for the sequence of the very commit that writes it, which is not known before.
+# Stands for the sequence of the commit that writes the record, which is not known before.
 THIS_COMMIT = Seq(-1)
 _US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class JobFailure:
-    """Why a job went back: the error that its statement answers with."""
+    """Why a job was reverted: the error of its statement."""
 
     sqlstate: str
     message: str
@@ -40,7 +40,7 @@ class JobFailure:
 
 @dataclass(frozen=True, slots=True)
 class StageDone:
-    """A step that was taken: what, when it began, how long it took, and how many rows it read."""
+    """A finished step: what it did, when it began, how long it took, and how many rows it read."""
 
     phase: Phase
     what: str
@@ -51,8 +51,8 @@ class StageDone:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A statement whose turn has not come: it is planned when it does, for whoever sent it. `descriptors` are what it
-    is about, as far as is known; `behind` the jobs of which all must have succeeded."""
+    """A queued statement: it is planned when its turn comes, with the rights and settings of its sender. `descriptors`
+    are the objects that it changes, as far as known; `behind` are the jobs that must all have succeeded."""
 
     user: str
     database: str
@@ -63,11 +63,11 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`at` is the raise that backfills and validations read as of; `units` what of the present stage is done, with the
-    number of its op. `rows_total` is what all its work reads, `rows_before` what was read in stages that are done, and
-    `rows_done` in the present one. `passed`: something was published that is not taken back. `converted_at`: as of it
-    all rows are known to have values for columns that are converted. `seen` is the commit that wrote the record;
-    `errors_met` counts attempts that failed since the last step. Of a job that is `queued` there is no change yet."""
+    """`at` is the raise as of which backfills and validations read; `units` are the finished units of the current
+    stage, each with the number of its op. `rows_total` is what all its work reads, `rows_before` what finished stages
+    have read, and `rows_done` what the current one has read. `passed`: something irrevocable was published.
+    `converted_at`: as of it all rows are known to have values for converted columns. `seen` is the commit that wrote
+    the record; `errors_met` counts failed attempts since the last step. A `queued` job has no change yet."""
 
     id: JobId
     statement: str
@@ -81,25 +81,26 @@ class Job:
     rows_before: int = 0
     rows_done: int = 0
     failure: JobFailure | None = None
-    # What is waited for now, in words.
+    # What the job waits for, in words.
     waiting: str = ""
     stages: tuple[StageDone, ...] = ()
     units: tuple[tuple[int, UnitDone], ...] = ()
     converted_at: Seq | None = None
     errors_met: int = 0
     queued: Queued | None = None
-    # What begins with the publication of the change, and from then on, what takes the change before back.
+    # The second phase, which begins with the publication of the change; and once it has begun, the change that reverts
+    # the first phase.
     sequel: Sequel | None = None
     undo: Change | None = None
-    # The most that was ever said to be done of it: work that has to be done again does not undo that.
+    # The highest progress reported so far: work that is repeated does not lower it.
     best: float = 0.0
-    # When its present work began.
+    # When its current work began.
     since_us: int = 0
-    # How long the drains of the job take at most; None: as long as where it is run.
+    # The drain timeout of the job; None: the default of the node that runs it.
     drain_ms: int | None = None
-    # What its session has set that its work heeds, whoever runs it.
+    # The settings of its session that affect its work, on whatever node it runs.
     settings: tuple[tuple[str, str], ...] = ()
-    # Of a job that changes nothing of the schema.
+    # Set for VACUUM jobs, which do not change the schema.
     upkeep: VacuumWork | None = None
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
@@ -132,7 +133,7 @@ class Job:
 
     @property
     def fraction_done(self) -> float:
-        """How much of the work is done. It never goes back."""
+        """The fraction of the work that is done. It never decreases."""
         if self.status is JobStatus.SUCCEEDED:
             return 1.0
         if not self.rows_total:
@@ -144,14 +145,15 @@ class Job:
         return self.rows_before + self.rows_done
 
     def rate(self, now_us: int) -> float | None:
-        """Rows in a second, of the present work or, before its first rows, of the last."""
+        """Rows per second, of the current work or, before its first rows, of the last."""
         if self.rows_done and now_us > self.since_us:
             return self.rows_done * _US / (now_us - self.since_us)
         last = next((stage for stage in reversed(self.stages) if stage.rows and stage.took_us), None)
         return last.rows * _US / last.took_us if last is not None else None
 
     def begun_again(self) -> Job:
-        """What was read in the present stage was read in vain: it is more work, and none of it undone."""
+        """Discards the progress of the current stage: its rows are read again, but reported progress does not
+        decrease."""
         return replace(
             self,
             best=self.fraction_done,
@@ -162,7 +164,7 @@ class Job:
         )
 
     def gone_over(self) -> Job:
-        """To the second change, of which nothing is done: until it is published both can be taken back."""
+        """Begins the second phase. Until its change is published, both can be reverted."""
         if self.sequel is None:
             raise errors.Bug(detail=f"job {self.id} has no second change")
         change = self.sequel.change
@@ -180,21 +182,21 @@ class Job:
         )
 
     def gone_back(self) -> Job:
-        """To the first change, after the second was taken back."""
+        """Returns to the first change, after the second was reverted."""
         if self.undo is None:
             raise errors.Bug(detail=f"job {self.id} has no change before this one")
         there = tuple(GOAL_STATUS[target.goal] for target in self.undo.targets)
         return replace(self, change=self.undo, progress=Progress(there, self.progress.unfenced), undo=None)
 
     def rest(self) -> ChangePlan:
-        """The stages that are left."""
+        """The remaining stages."""
         if self.is_reverting:
             return plan_revert(self.change, self.progress)
         return plan_remainder(self.change, self.progress, self.phase)
 
     @property
     def stage(self) -> str:
-        """What is done next, in a word."""
+        """The next step, in a word."""
         if self.queued is not None:
             return "" if self.is_finished else "queue"
         if self.upkeep is not None:
@@ -221,7 +223,7 @@ _CODEC = Codec(*STORED_JOB_CLASSES)
 
 
 def canceled(job: Job) -> JobFailure:
-    """Why a job went back that somebody has cancelled."""
+    """The failure of a job that was cancelled by a user."""
     problem = errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
     return JobFailure(problem.sqlstate, str(problem), problem.hint)
 
@@ -233,7 +235,7 @@ def queue_job(job_id: JobId, statement: str, queued: Queued, waiting: str) -> Jo
 
 
 def upkeep_job(job_id: JobId, statement: str, upkeep: VacuumWork, settings: tuple[tuple[str, str], ...]) -> Job:
-    """It holds no descriptor: changes of the table neither wait for it nor are waited for."""
+    """It holds no descriptor: schema changes of the table and the job do not wait for each other."""
     return replace(_no_change(job_id, statement, Phase.POST_COMMIT), upkeep=upkeep, settings=settings)
 
 
@@ -242,14 +244,14 @@ def _no_change(job_id: JobId, statement: str, phase: Phase) -> Job:
 
 
 def job_change(job: Job, event: str = "") -> JobChange:
-    """The record of the job as it is from the commit on."""
+    """The record of the job from this commit on."""
     held = () if job.is_finished else job.descriptors
     body = _CODEC.encode(replace(job, revision=0, seen=Seq(0)))
     return JobChange(job.id, job.revision, job.status, held, body, job.files, event)
 
 
 def written(job: Job, seq: Seq) -> Job:
-    """The job when the commit with its record was accepted."""
+    """The job after the commit with its record was accepted."""
     at = seq if job.at == THIS_COMMIT else job.at
     return replace(job, revision=job.revision + 1, seen=seq, at=at)
 
@@ -266,7 +268,7 @@ def read_job(record: JobRecord) -> Job:
 
 
 def as_of(job: Job) -> Seq:
-    """The sequence that its work reads rows as of."""
+    """The sequence as of which its work reads rows."""
     if job.at is None:
         raise errors.Bug(detail=f"job {job.id} reads rows before any raise")
     return job.at

@@ -1,7 +1,7 @@
-"""What a runner writes down of a job, and hears of what is asked of it meanwhile.
+"""The job log: records the progress of a job, and checks for pause and cancel requests.
 
-**Invariant:** how far a job is said to be never goes back while its work goes on, and its record is compared with the
-one that was read whenever it is written: a runner that was overtaken hears so (`Lost`).
+**Invariant:** reported progress never decreases while the work continues, and each write compares the job's record with
+the one that was read: a runner that was overtaken gets `Lost`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from seachange.planner.stages import Phase
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
-# How often long work looks at what was asked of the job, and a validation writes down how far it has come.
+# How often long work polls for requests, and a validation records its progress.
 LOOK_US = 800_000
-# So begins what a job is said to wait for that waits for space.
+# The prefix of `waiting` for a job that waits for disk space.
 SPACE = "space"
 
 
 class Paused(Exception):
-    """Somebody asked for a pause."""
+    """The job was asked to pause."""
 
 
 class JobLog:
-    """`told` is called with what was written down of work under way; `pause` raises if the work is to end."""
+    """`told` is called with each recorded state of running work; `pause` raises if the work is to end."""
 
     def __init__(
         self,
@@ -49,35 +49,35 @@ class JobLog:
         return written(job, self._changes.record(job_change(job, event)))
 
     def reread(self, job: Job) -> Job:
-        """The job as it is on record: steps of a stage may have gone on."""
+        """The job as recorded: steps of a stage may have progressed."""
         record = self._changes.read(job.id)
         if record is None or record.revision < job.revision or not self._changes.is_ours(record):
-            raise Lost(f"job {job.id} is gone, or another has it")
+            raise Lost(f"job {job.id} does not exist, or another node has it")
         return read_job(record)
 
-    # What is asked.
+    # Requests.
 
     def check_cancelled(self, job: Job) -> None:
-        """Does what was asked of the job meanwhile, by an exception."""
+        """Raises if the job is to be paused or cancelled, or was taken over."""
         self._looked_us = self._clock.steady_us()
         record = self._changes.read(job.id)
         if record is None or record.revision != job.revision:
-            raise Lost(f"job {job.id} was taken up by another")
+            raise Lost(f"job {job.id} was taken over by another node")
         if record.request is JobRequest.PAUSE and not job.is_reverting:
             raise Paused
         if record.request is JobRequest.CANCEL and job.can_be_canceled:
             raise Lost(f"job {job.id} was canceled")
 
     def glance(self, job: Job) -> bool:
-        """Looks, if that was not done for a while, at what was asked of the job."""
+        """Polls for requests, if that was not done for a while; returns whether it did."""
         due = self._clock.steady_us() - self._looked_us >= LOOK_US
         if due:
-            # Hears of an interrupt.
+            # Raises on an interrupt.
             self._pause(0)
             self.check_cancelled(job)
         return due
 
-    # How far it is.
+    # Progress.
 
     def keep(self, job: Job, number: int, unit: UnitDone) -> Job:
         units = (*job.units, (number, unit))
@@ -90,14 +90,14 @@ class JobLog:
         return job
 
     def look(self, job: Job, rows: int) -> Job:
-        """Writes down now and then how far units are that are under way. What was once said is not taken back."""
+        """Records the progress of running units from time to time. It never decreases."""
         if not self.glance(job):
             return job
         done = sum(unit.rows for _, unit in job.units) + rows
         return self.tell_moved(job, replace(job, rows_done=max(job.rows_done, done)))
 
     def tell_moved(self, before: Job, job: Job) -> Job:
-        """Writes down how far work is that is under way, and what it waits for; who waits for space goes on waiting."""
+        """Records the progress of running work, and what it waits for; a wait for space is left as it is."""
         event = ""
         if not before.waiting.startswith(SPACE) and bool(before.waiting) != bool(self._pipeline.waiting):
             job = replace(job, waiting=self._pipeline.waiting)
@@ -121,7 +121,7 @@ class JobLog:
 
 
 def _gone_on(job: Job) -> str:
-    """What is told of a job whose work goes on."""
+    """The event of a job that continues."""
     if not job.waiting:
         return ""
-    return "has space again" if job.waiting.startswith(SPACE) else "no longer backs off"
+    return "has disk space again" if job.waiting.startswith(SPACE) else "no longer backs off"

@@ -1,6 +1,6 @@
-"""Upkeep as steps of a job: its indexes are written anew one after the other, then files are deleted.
+"""VACUUM as steps of a job: its indexes are rewritten one after the other, then files are deleted.
 
-**Invariant:** what was replaced has the same rows: there is nothing to take back.
+**Invariant:** a rewritten index has the same rows, so there is nothing to revert.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from seachange.planner.stages import Phase
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
-# What one waits for that is to fold an index which another folds, and how often it looks.
+# What a job waits for while another one compacts the same index, and how often it polls.
 _FOLDED = "another compaction of the same index"
 FOLD_S = 0.2
 
 
 class Maintenance:
-    """`rest` waits for so many seconds before the job is tried again."""
+    """`rest` waits for some seconds before the job is tried again."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Maintenance:
 
     def _rewrite(self, job: Job, upkeep: VacuumWork) -> Job:
         if job.at is None:
-            # Of the rows as of now, whoever goes on with it.
+            # The sequence is recorded, so that another node continues with the same rows.
             job = self._log.record(replace(job, at=THIS_COMMIT, since_us=self._clock.wall_us(), waiting=""))
         at, began_us = as_of(job), job.since_us
         current = job
@@ -66,7 +66,7 @@ class Maintenance:
 
         def planned(rows: int) -> None:
             nonlocal current
-            # Of the other indexes as much is expected.
+            # The same number is expected for each of the other indexes.
             current = replace(current, rows_total=current.rows_before + rows * len(upkeep.left))
 
         op = RewriteIndex(upkeep.table_id, upkeep.left[0], upkeep.full)
@@ -83,10 +83,12 @@ class Maintenance:
             )
             if made is None:
                 return self._log.record(after)
-            event = f"wrote {read} rows of index {made.name} anew as of {at}"
+            event = f"rewrote {read} rows of index {made.name} as of {at}"
             seq = self._changes.swap(made, at, job_change(after, event))
         except Overtaken:
-            return self._log.record(replace(current.begun_again(), at=None), "begins again: the index has been folded")
+            return self._log.record(
+                replace(current.begun_again(), at=None), "starts again: the index has been compacted"
+            )
         reach("compaction.swapped")
         return written(after, seq)
 

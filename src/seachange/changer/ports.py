@@ -1,4 +1,4 @@
-"""What running a change needs of the world; the engine provides it."""
+"""Ports of the changer, which the engine implements."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Lost(Exception):
 
 
 class Overtaken(Lost):
-    """Another has given the index a generation meanwhile."""
+    """The index has got another generation in the meantime."""
 
 
 class Unconverted(Exception):
-    """Since the rows were last looked at, one may have been written that has no value for a computed column: nothing
-    was published."""
+    """Since the rows were last checked, one without a value for a computed column may have been written: nothing was
+    published."""
 
 
 class Stopped(Exception):
-    """The node is being closed: the job stays as it is, for another to take up."""
+    """The node is being closed: the job stays as it is, for another node to take over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A node that may still commit with an older version, and those of its sessions that keep it from moving on, with
-    their transactions."""
+    """A node that may still commit with an older version, and the sessions whose transactions keep it from moving
+    on."""
 
     epoch: Epoch
     node: str
@@ -46,17 +46,17 @@ class Holder:
 
 
 class Pipeline(Protocol):
-    """Work that reads or moves bytes, as of one sequence, through the descriptors as of that sequence.
+    """Work that reads or moves bytes, as of one sequence, with the descriptors as of that sequence.
 
-    `done` are the units that an earlier attempt at the same op and sequence has finished; `report` is told of each
-    unit when it is done, keeps it, and may raise to stop the work. So the work of a unit that was reported is never
-    done again, whoever goes on with it. `look` is called several times a second while units are under way, with how
-    many of their rows are done, and may raise too.
+    `done` are the units that an earlier attempt at the same op and sequence has finished. `report` is called with each
+    finished unit, stores it, and may raise to stop the work; a reported unit is never repeated, whichever node
+    continues. `look` is called several times a second while units are running, with the number of their rows that are
+    done, and may raise too.
     """
 
     @property
     def waiting(self) -> str:
-        """What the work is waiting for now, in words; empty while it goes on."""
+        """What the work is waiting for, in words; empty while it is running."""
 
     def backfill(
         self,
@@ -66,14 +66,14 @@ class Pipeline(Protocol):
         report: Callable[[UnitDone], None],
         look: Callable[[int], None],
     ) -> tuple[Built, ...]:
-        """A generation for each of the op's indexes. Data that stands against it, a value that cannot be converted, is
-        an error with its SQLSTATE (class 22 or 23)."""
+        """Builds a generation for each of the op's indexes. A problem of the data, such as a value that cannot be
+        converted, raises an error of class 22 or 23."""
 
     def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
-        """`report` is told of how many rows have been read since it was last told."""
+        """`report` is called with the number of rows read since the last call."""
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
-        """Raises the error (class 22 or 23), with the row, if one has no value for a computed column of the table."""
+        """Raises an error of class 22 or 23, with the row, if a row has no value for a computed column of the table."""
 
     def rewrite(
         self,
@@ -84,53 +84,53 @@ class Pipeline(Protocol):
         look: Callable[[int], None],
         planned: Callable[[int], None],
     ) -> Rewritten | None:
-        """A generation with the same rows as of `at`; None if the one that there is is as good, or the index is gone.
-        `Overtaken` if that is a later one than `at`. `planned` is told of how many rows are written anew before any
-        is."""
+        """Builds a generation with the same rows as of `at`; None if the current one needs no rewrite, or the index
+        does not exist. Raises `Overtaken` if there is a later generation than `at`. `planned` is called first, with the
+        number of rows to rewrite."""
 
     def collect(self, look: Callable[[int], None]) -> int:
-        """Deletes the files that nothing can reach any more, and gives their number."""
+        """Deletes the files that nothing can reach any more, and returns their number."""
 
     def rows(self, table_id: TableId, at: Seq) -> int:
-        """About how many rows a backfill or a validation of the table reads."""
+        """An estimate of how many rows a backfill or a validation of the table reads."""
 
 
 class Changes(Protocol):
-    """Commits that change the schema. Each carries the job as it is from then on; if the job, or a descriptor, has been
-    changed by another meanwhile, nothing is written and `Lost` is raised."""
+    """Commits that change the schema. Each carries the next record of the job; if the job or a descriptor has been
+    changed by another commit, nothing is written and `Lost` is raised."""
 
     def is_ours(self, record: JobRecord) -> bool:
-        """Whether nobody else has taken the job up since it was changed from here."""
+        """Whether this node still owns the job."""
 
     def publish(
         self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
     ) -> Seq:
-        """New versions of the descriptors that the elements belong to. No older writer of the tables in `fenced` may
-        commit after it. As of `converted_at` all rows have values for the computed columns that come into view with
-        it (None: there are none); `Unconverted` if that may have changed since."""
+        """Publishes new versions of the descriptors that the elements belong to. No writer of `fenced` tables with an
+        older version can commit after it. As of `converted_at` all rows have values for the computed columns that
+        become public (None: there are none); raises `Unconverted` if that may have changed since."""
 
     def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
-        """A sequence from which on whoever begins knows the newest versions of all of these."""
+        """A sequence since which every new transaction uses the newest versions of these descriptors."""
 
     def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
-        """From this sequence on, nobody commits who planned with an older version than the newest."""
+        """From this sequence on, no transaction that planned with an older version can commit."""
 
     def attach(self, built: Sequence[Built], at: Seq, job: JobChange) -> Seq:
-        """The generations become the first ones of their indexes, with base `at`."""
+        """Attaches the generations as the first ones of their indexes, with base `at`."""
 
     def folding(self, index_id: IndexId) -> AbstractContextManager[bool]:
-        """Whether the index is ours to fold meanwhile: it is no other's, here or on another node."""
+        """Whether this job has the compaction lock of the index, across all nodes."""
 
     def swap(self, made: Rewritten, at: Seq, job: JobChange) -> Seq:
-        """The generation replaces the one that it was made of, with base `at`; `Overtaken` if that is not the newest
-        any more."""
+        """Replaces the generation that was rewritten, with base `at`; raises `Overtaken` if it is no longer the
+        newest."""
 
     def record(self, job: JobChange) -> Seq:
-        """The job alone."""
+        """Writes the job's record only."""
 
     def read(self, job_id: JobId) -> JobRecord | None: ...
 
     def head(self) -> Seq: ...
 
     def holders(self, below: Seq) -> tuple[Holder, ...]:
-        """Who has, or may begin, a transaction that writes and has a snapshot below a sequence."""
+        """The nodes that have, or may begin, a writing transaction with a snapshot below a sequence."""

@@ -1,8 +1,8 @@
-"""The queue: statements that return at once and whose turn has not come.
+"""The queue of statements that return at once and wait for earlier jobs.
 
-**Invariant:** a queued statement is planned when all that it was queued behind have succeeded, by the commit that
-begins it, which is compared with its record like every other step. What fails, or is taken back, fails what is behind
-it: that was written for a schema which did not come about.
+**Invariant:** a queued statement is planned when all jobs that it was queued behind have succeeded, by the commit that
+begins it, which compares its record like every other step. If one of them fails or is reverted, the statement fails
+too: it was written for a schema that did not come about.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from seachange.changer.ports import Changes, Lost, Stopped
 from seachange.changer.retry_policy import Reaction, reaction_to
 from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
 
-# Begins the job; gives the others that stand in its way, if there are any.
+# Begins the job; returns the jobs that block it, if there are any.
 Begin = Callable[[Job], Collection[JobId]]
 
 
 def is_due(record: JobRecord, unfinished: Collection[JobId]) -> bool:
-    """Whether there is something to do about a job that may be queued."""
+    """Whether a job that may be queued can be advanced."""
     queued = read_job(record).queued
     if queued is None:
         return True
@@ -31,7 +31,7 @@ def is_due(record: JobRecord, unfinished: Collection[JobId]) -> bool:
 
 
 def advance(record: JobRecord, changes: Changes, begin: Begin) -> bool:
-    """Does what there is to do about a queued job; True if it has begun, and is to be run."""
+    """Advances a queued job; returns True if it has begun and is to be run."""
     job = read_job(record)
     if record.request is JobRequest.CANCEL:
         _end(job, JobStatus.CANCELED, canceled(job), changes)
@@ -58,13 +58,13 @@ def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
     except (Lost, Stopped):
         raise
     except Exception as problem:  # noqa: BLE001 - the outer edge of a job
-        # Our mistake: it would be made again. The history keeps what is needed to find it.
+        # A bug would occur again. The job log keeps the traceback.
         bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
         _end(job, JobStatus.FAILED, JobFailure(bug.sqlstate, str(bug), bug.hint), changes, traceback.format_exc())
         return False
     if not in_the_way:
         return True
-    # Others have begun in between.
+    # Other jobs have begun in between.
     behind = tuple(sorted({*job.queued.behind, *in_the_way}))
     queued = replace(job.queued, behind=behind)
     waiting = describe_queue(in_the_way)
@@ -73,7 +73,7 @@ def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
 
 
 def _failure_before(job: Job, changes: Changes) -> JobFailure | None:
-    """What has become of those that the job is behind, if that is in its way."""
+    """The failure of a job that this one is queued behind."""
     assert job.queued is not None
     for job_id in job.queued.behind:
         record = changes.read(job_id)
@@ -92,4 +92,4 @@ def _end(job: Job, status: JobStatus, failure: JobFailure, changes: Changes, tra
 
 def describe_queue(behind: Collection[JobId]) -> str:
     names = ", ".join(f"job {job_id}" for job_id in sorted(behind))
-    return f"{names}, behind which it is queued"
+    return f"queued behind {names}"

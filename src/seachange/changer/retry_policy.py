@@ -1,4 +1,4 @@
-"""What an error means for a job: whether the change is taken back, or tried again."""
+"""The retry policy of jobs: for each error, whether the change is reverted or retried."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from seachange import errors
 
 
 class Reaction(StrEnum):
-    """RESTART: the rows that were read are gone; the work begins again at a new raise. WAIT: nothing is wrong with the
-    change, and it takes as long as it takes."""
+    """RESTART: the rows that were read have been collected; the work begins again at a new raise. WAIT: the change
+    itself is fine, and waits without limit."""
 
-    REVERT = "the change is taken back"
-    RETRY = "the step is tried again, later"
-    RESTART = "the work is begun again"
-    WAIT = "the step is tried again when there is space"
+    REVERT = "the change is reverted"
+    RETRY = "the step is retried later"
+    RESTART = "the work starts again"
+    WAIT = "the step is retried when there is disk space"
 
 
-# By SQLSTATE, or by its class. What is not named is tried again: the world may be better then.
+# By SQLSTATE, or by its class. Other errors are retried, since they may be temporary.
 REACTIONS: dict[str, Reaction] = {
-    # The data, or the statement, is what is wrong.
+    # The data or the statement is invalid.
     "0A": Reaction.REVERT,
     "22": Reaction.REVERT,
     "23": Reaction.REVERT,
     "42": Reaction.REVERT,
     "54": Reaction.REVERT,
-    # Somebody does not want to wait any longer.
+    # A timeout, or a cancel by a user.
     "55P03": Reaction.REVERT,
     "57014": Reaction.REVERT,
-    # Our mistake: it would be made again.
+    # A bug would occur again.
     "XX000": Reaction.REVERT,
     "72000": Reaction.RESTART,
 }
 
-# Of those that share a SQLSTATE and mean different things.
+# Errors that share a SQLSTATE but need another reaction.
 SPECIAL: dict[type[errors.Error], Reaction] = {
     errors.WillNotFit: Reaction.REVERT,
     errors.LowDisk: Reaction.WAIT,
 }
 
-# So often a step is tried that fails for other reasons; after that the change is taken back, if it still can be.
+# How often a step is retried for other reasons; after that the change is reverted, if it still can be.
 ATTEMPTS_MAX = 10
 _BACKOFF_S_MIN, _BACKOFF_S_MAX = 0.1, 30.0
 
@@ -53,7 +53,8 @@ def reaction_to(problem: errors.Error, attempts: int) -> Reaction:
 
 
 def backoff_s(attempts: int) -> float:
-    """
+    """Exponential back-off.
+
     >>> [backoff_s(n) for n in (1, 2, 5, 20)]
     [0.1, 0.2, 1.6, 30.0]
     """

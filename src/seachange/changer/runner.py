@@ -1,13 +1,13 @@
-"""The runner: takes a job from where it is to its end, one commit at a time.
+"""The job runner: takes a job from its recorded state to its end, one commit at a time.
 
-**Invariant:** every step ends in one commit that carries the job's next record, compared with the one that was read.
-A runner that was overtaken, or whose node's epoch has ended, cannot publish anything.
+**Invariant:** every step ends in one commit that carries the job's next record, compared with the one that was read. A
+runner that was overtaken, or whose node's epoch has ended, cannot publish anything.
 
-**Invariant:** a cancel raises the revision of the record. So either it was asked for before the publication, which is
-then refused, or it finds the publication on record, and is refused itself.
+**Invariant:** a cancel raises the revision of the record. So either it comes before the publication, which is then
+refused, or it finds the publication on record, and is refused itself.
 
-**Invariant:** nothing that can fail for the data's sake comes after the publication; what fails before it is taken back
-by the reversed plan.
+**Invariant:** nothing that can fail because of the data comes after the publication; a failure before it is reverted by
+the reversed plan.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from seachange.planner.stages import Phase, Progress, Stage
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
-# How often a job that waits for space looks for it.
+# How often a job that waits for disk space checks it.
 SPACE_S = 1.0
-# So often rows are looked at again of which one may have no value of the new type.
+# How often rows are checked again after a row without a value of the new type may have been written.
 LOOKS_MAX = 20
 
 
 class JobRunner:
-    """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end. It is cut in
-    the same way when something was asked of the job: `was_nudged` tells the two apart."""
+    """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end. A pause or
+    cancel request interrupts it in the same way: `was_nudged` tells the two apart."""
 
     def __init__(
         self,
@@ -73,11 +73,11 @@ class JobRunner:
         self._was_nudged = was_nudged
         self._log = JobLog(changes, pipeline, clock, pause, told)
         self._maintenance = Maintenance(changes, pipeline, clock, self._log, self._rest_before)
-        # So often, since the last step that was, something could not be written down.
+        # The number of consecutive failures to record something.
         self._unwritten = 0
 
     def run(self, job: Job) -> Job:
-        """To its end, or to a pause. `Lost` if another has taken it up."""
+        """Runs the job to its end, or to a pause. Raises `Lost` if another runner has taken it over."""
         while not job.is_finished and job.status is not JobStatus.PAUSED:
             before = job.revision
             job = self.step(job)
@@ -87,9 +87,9 @@ class JobRunner:
         return job
 
     def take(self, job: Job) -> Job:
-        """Makes the job this runner's own. One that was paused goes on, or goes back."""
+        """Makes this node the owner of the job. A paused job continues, or is reverted."""
         status = JobStatus.RUNNING if job.status in (JobStatus.PAUSED, JobStatus.PENDING) else job.status
-        event = "resumed" if job.status is JobStatus.PAUSED else "taken up"
+        event = "resumed" if job.status is JobStatus.PAUSED else "taken over"
         job = self._log.record(replace(job, status=status, waiting=""), event)
         reach("job.taken")
         return job
@@ -99,15 +99,15 @@ class JobRunner:
         try:
             return self._step_or_react(job)
         except errors.QueryCanceled:
-            # The statement that runs the job leaves it.
+            # The statement that runs the job is cancelled, not the job.
             raise
         except errors.Error:
-            # What became of the step, or what to do about it, could not be written down either.
+            # Neither the result of the step nor the reaction to its error could be recorded.
             return self._find_again(job)
 
     def _step_or_react(self, job: Job) -> Job:
         try:
-            # Hears of an interrupt.
+            # Raises on an interrupt.
             self._pause(0)
             self._log.check_cancelled(job)
             return self._advance(job)
@@ -122,18 +122,18 @@ class JobRunner:
         except errors.Error as problem:
             job = self._log.reread(job)
             if isinstance(problem, errors.QueryCanceled) and self._was_nudged():
-                # The next step hears what was asked.
+                # The next step handles the request.
                 return job
             return self._react(job, problem)
         except Stopped:
             raise
         except Exception as problem:  # noqa: BLE001 - the outer edge of a job
-            # Our mistake. The change is taken back, and the history keeps what is needed to find it.
+            # A bug. The change is reverted, and the job log keeps the traceback.
             bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
             return self._react(self._log.reread(job), bug, traceback.format_exc())
 
     def _find_again(self, job: Job) -> Job:
-        """The catalog is out of reach, or takes nothing: whether the last step was taken is on record when it does."""
+        """The catalog is not available: once it is, its record shows whether the last step was committed."""
         while True:
             self._unwritten += 1
             self._rest(backoff_s(self._unwritten))
@@ -143,7 +143,7 @@ class JobRunner:
                 continue
 
     def _turn_canceled(self, job: Job, lost: Lost) -> Job:
-        """A commit was refused: because of a cancel, or because another has the job."""
+        """A commit was refused: because of a cancel, or because another node has the job."""
         record = self._changes.read(job.id)
         if record is None or not self._changes.is_ours(record) or record.request is not JobRequest.CANCEL:
             raise lost
@@ -153,7 +153,8 @@ class JobRunner:
         return self.turn(job, canceled(job))
 
     def _react(self, job: Job, problem: errors.Error, trace: str = "") -> Job:
-        """After an error. What cannot be taken back any more, or is being taken back, is tried until it succeeds."""
+        """Reacts to an error. A change that can no longer be reverted, or is being reverted, is retried until it
+        succeeds."""
         attempts = job.errors_met + 1
         reaction = reaction_to(problem, attempts)
         if reaction is Reaction.REVERT and job.can_be_canceled:
@@ -167,29 +168,30 @@ class JobRunner:
         rest_s = backoff_s(attempts)
         after = f"after an error: {problem.sqlstate}: {problem}"
         waiting = f"attempt {attempts + 1}, until {show_moment(self._clock.wall_us() + int(1e6 * rest_s))}, {after}"
-        job = self._log.record(replace(job, waiting=waiting), f"tries again {after}\n{trace}".rstrip())
-        # That it no longer rests is on record with the next step.
+        job = self._log.record(replace(job, waiting=waiting), f"retries {after}\n{trace}".rstrip())
+        # The end of the pause is recorded with the next step.
         return replace(self._rest_before(job, rest_s), waiting="")
 
     def _wait(self, job: Job, problem: errors.Error) -> Job:
-        """For space. It is told once: a record takes some itself."""
+        """Waits for disk space. It is recorded once, since a record needs space itself."""
         if not job.waiting.startswith(SPACE):
             waiting = f"{SPACE}: {problem}"
             job = self._log.record(replace(job, waiting=waiting), f"waits for {waiting}")
         return self._rest_before(job, SPACE_S)
 
     def _rest_before(self, job: Job, seconds: float) -> Job:
-        """Before the job is tried again."""
+        """Pauses before the job is tried again."""
         try:
             self._rest(seconds)
         except errors.QueryCanceled:
-            # The next step hears of it too, and takes the change back. What cannot be taken back is left to others.
+            # The next step sees the interrupt too, and reverts the change. A change that cannot be reverted is left to
+            # other nodes.
             if not job.can_be_canceled:
                 raise
         return job
 
     def _rest(self, seconds: float) -> None:
-        """A while, or until something is asked of the job."""
+        """Pauses until the time is over or a request arrives."""
         try:
             self._pause(seconds)
         except errors.QueryCanceled:
@@ -197,11 +199,11 @@ class JobRunner:
                 raise
 
     def turn(self, job: Job, failure: JobFailure, trace: str = "") -> Job:
-        """From here on the change is taken back."""
-        # Nothing of it is read again.
+        """From here on the change is reverted."""
+        # Its rows are not read again.
         stopped = replace(job.begun_again(), rows_total=job.rows_total)
         turned = replace(stopped, status=JobStatus.REVERTING, failure=failure, waiting="", errors_met=0)
-        event = f"is taken back: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()
+        event = f"reverts: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()
         job = self._log.record(turned, event)
         reach("job.reverting")
         return job
@@ -213,7 +215,7 @@ class JobRunner:
             done = job.upkeep.is_collected or job.is_reverting
             return self._finish(job) if done else self._maintenance.step(job, job.upkeep)
         plan = job.rest()
-        # What is left is collected once no snapshot can read it, by the collector, which waits for that itself.
+        # What is left is garbage: the collector removes it once no snapshot can read it.
         if all(stage.type is OpType.COLLECTION for stage in plan.stages):
             return self._go_back(job) if job.is_reverting and job.undo is not None else self._finish(job)
         stage = plan.stages[0]
@@ -231,7 +233,8 @@ class JobRunner:
                 return self._log.record(self._after(job, plan, stage, began_us))
 
     def _raise(self, job: Job, plan: ChangePlan, stage: Stage) -> Job:
-        """Waits, for a time, until nobody can commit with an older version, then makes sure of it."""
+        """Waits for a limited time until no transaction with an older version can commit, then raises the minimum
+        version."""
         began_us = self._clock.wall_us()
         current = job
 
@@ -242,7 +245,8 @@ class JobRunner:
             current = self._log.record(replace(current, waiting=waiting), f"waits for {waiting}")
             self._told(current)
 
-        # Not what was committed since, as a record alone: idle nodes tell of their marks when they hear of a version.
+        # Later commits that are only job records do not count: idle nodes publish their marks when they see a new
+        # version.
         late = self._drain.wait(min(job.seen, self._changes.published(stage.raises)), tell)
         reach("job.drained")
         rest = replace(job.progress, unfenced=job.progress.unfenced - set(stage.raises))
@@ -268,7 +272,7 @@ class JobRunner:
         after = self._after(job, plan, stage, began_us)
         goes_over = published and job.sequel is not None
         after = after.gone_over() if goes_over else replace(after, passed=job.passed or published)
-        what = "published" if stage.is_publication else "moved on"
+        what = "published" if stage.is_publication else "advanced"
         record = job_change(after, f"{what}: {len(mutations)} elements")
         try:
             seq = self._changes.publish(mutations, fenced, record, job.converted_at)
@@ -278,9 +282,9 @@ class JobRunner:
         return written(after, seq)
 
     def _look_again(self, job: Job, mutations: Sequence[SetState]) -> Job:
-        """Somebody has written a row, since the rows were converted, that could not be. It may be gone again."""
+        """A row that could not be converted has been written since the conversion. It may be gone already."""
         if job.errors_met >= LOOKS_MAX:
-            raise errors.DataError(detail="rows without a value of the new type are written again and again")
+            raise errors.DataError(detail="rows without a value of the new type keep being written")
         at = self._changes.head()
         changed = [m.element for m in mutations]
         columns = [e for e in changed if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)]
@@ -317,7 +321,7 @@ class JobRunner:
         return written(after, seq)
 
     def _validate(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
-        # What somebody has read before is read again.
+        # Rows that an earlier attempt has read are read again.
         current, unwritten = job.begun_again(), 0
 
         def report(rows: int) -> None:
@@ -337,8 +341,8 @@ class JobRunner:
         return self._log.record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
 
     def _go_back(self, job: Job) -> Job:
-        """The second of two changes is taken back: so is the first, which everybody sees."""
-        job = self._log.record(job.gone_back(), "the change before is taken back too")
+        """The second of two changes has been reverted: now the first, which is public already, is reverted too."""
+        job = self._log.record(job.gone_back(), "reverts the preceding change too")
         reach("job.reverting")
         return job
 
@@ -351,7 +355,7 @@ class JobRunner:
         return job
 
     def _after(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int, rows: int = 0) -> Job:
-        """The job when the stage is done."""
+        """The job after the stage."""
         statuses = list(job.progress.statuses)
         for transition in stage.transitions:
             statuses[transition.target] = transition.status
@@ -361,7 +365,7 @@ class JobRunner:
         return replace(done, progress=Progress(tuple(statuses), unfenced), phase=following)
 
     def _measure(self, job: Job, plan: ChangePlan) -> int:
-        """About how many rows the work that is left reads."""
+        """An estimate of how many rows the remaining work reads."""
         head = self._changes.head()
         plans = [plan, *([job.gone_over().rest()] if job.sequel is not None else [])]
         ops = [op for part in plans for stage in part.stages for op in part.ops(stage)]

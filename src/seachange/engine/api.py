@@ -77,7 +77,7 @@ class Connection:
         self._session = Session(node, user, database)
         self._autocommit = autocommit
         self._closed = False
-        # What DataFrames read that were made outside of a transaction.
+        # Snapshots of DataFrames that were created outside of a transaction.
         self._holds = SnapshotPins()
         _open_connections.add(self)
 
@@ -116,7 +116,7 @@ class Connection:
         self.session.rollback()
 
     def close(self) -> None:
-        """Rolls back what is not committed. Closing twice is no error."""
+        """Rolls back the open transaction. Closing twice is not an error."""
         if self._closed:
             return
         self._closed = True
@@ -143,7 +143,7 @@ class Connection:
             self.close()
 
     def load_arrow(self, table: str, source: ArrowSource) -> int:
-        """Adds the rows of an Arrow table or reader, columns by name, in bounded memory; gives their number."""
+        """Inserts the rows of an Arrow table or reader, columns by name, in bounded memory; returns their number."""
         schema, _, name = table.rpartition(".")
         self.start()
 
@@ -154,30 +154,30 @@ class Connection:
         return self.session.in_transaction(load)
 
     def spark_table(self, table: str, spark: SparkSession) -> DataFrame:
-        """A table as a Spark DataFrame, at the snapshot of the transaction. It can be used until that ends, or until
-        the connection is closed if there is none."""
+        """A table as a Spark DataFrame, at the snapshot of the transaction. It is valid until the transaction ends, or
+        until the connection is closed if there is none."""
         schema, _, name = table.rpartition(".")
         self.start()
         own = self._holds if self.session.status is TransactionStatus.IDLE else None
 
         def read(transaction: Transaction) -> DataFrame:
-            found = transaction.table(schema or None, name)
-            transaction.check_access(found, "SELECT")
-            return spark_table(transaction, found, spark, own if own is not None else transaction.holds)
+            target = transaction.table(schema or None, name)
+            transaction.check_access(target, "SELECT")
+            return spark_table(transaction, target, spark, own if own is not None else transaction.holds)
 
         return self.session.in_transaction(read)
 
     def insert_dataframe(self, table: str, frame: DataFrame) -> int:
-        """Adds the rows of a Spark DataFrame, columns by name, written by Spark's executors; all of them or none, and
-        visible with the commit. Gives their number."""
+        """Inserts the rows of a Spark DataFrame, columns by name, written by Spark's executors; atomically, visible at
+        commit. Returns their number."""
         schema, _, name = table.rpartition(".")
         self.start()
         settings = self.session.settings.for_jobs()
 
         def insert(transaction: Transaction) -> int:
-            found = transaction.table(schema or None, name)
-            transaction.check_access(found, "INSERT")
-            return insert_dataframe(transaction, found, frame, settings)
+            target = transaction.table(schema or None, name)
+            transaction.check_access(target, "INSERT")
+            return insert_dataframe(transaction, target, frame, settings)
 
         return self.session.in_transaction(insert, repeatable=True)
 
@@ -191,7 +191,7 @@ class Connection:
         null: str | None = None,
         columns: Sequence[str] | None = None,
     ) -> int:
-        """COPY table FROM file, a path or an open text file; all of its rows or none. Gives their number."""
+        """COPY table FROM file, a path or an open text file, atomically. Returns the number of rows."""
         options = copy_format(format, header, delimiter, null)
         schema, _, name = table.rpartition(".")
         self.start()
@@ -212,24 +212,24 @@ class Connection:
         delimiter: str | None = None,
         null: str | None = None,
     ) -> int:
-        """COPY (query) TO file, a path or an open text file. A path is there as a whole or not at all."""
+        """COPY (query) TO file, a path or an open text file. A path is created atomically."""
         options = copy_format(format, header, delimiter, null)
         self.start()
         with writing(file) as sink:
             return self.session.copy_out(query, sink, options)
 
     def compact(self, table: str) -> None:
-        """Folds the recent changes of a table into its base segments now."""
+        """Compacts the recent changes of a table into its base segments now."""
         schema, _, name = table.rpartition(".")
-        found = self.session.in_transaction(lambda transaction: transaction.table(schema or None, name))
-        self._node.compact(found)
+        target = self.session.in_transaction(lambda transaction: transaction.table(schema or None, name))
+        self._node.compact(target)
 
     def node_statistics(self) -> dict[str, int]:
         self.session  # noqa: B018 - a closed connection has no node
         return self._node.statistics()
 
     def start(self) -> None:
-        """Begins the transaction that PEP 249 wants around every statement."""
+        """Begins the transaction that PEP 249 requires around statements."""
         if not self._autocommit and self.session.status is TransactionStatus.IDLE:
             self.session.begin()
 
@@ -241,7 +241,7 @@ def _close_connections() -> None:
 
 
 class Cursor:
-    """The rows of a statement are all there when `execute` returns."""
+    """All rows of a statement are available when `execute` returns."""
 
     arraysize = 1
 
@@ -266,7 +266,7 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, parameters: Iterable[Parameters]) -> Self:
-        """One transaction for all of them, also with autocommit."""
+        """Runs all of them in one transaction, also with autocommit."""
         session = self._open()
         own = session.status is TransactionStatus.IDLE and self.connection.autocommit
         if own:
@@ -327,10 +327,10 @@ class Cursor:
         self._result = None
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """PEP 249 asks for it; there is nothing to do."""
+        """Required by PEP 249; does nothing."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """PEP 249 asks for it; there is nothing to do."""
+        """Required by PEP 249; does nothing."""
 
     def __enter__(self) -> Self:
         return self

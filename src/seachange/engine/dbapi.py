@@ -1,4 +1,4 @@
-"""What PEP 249 wants of a module beside connections: groups of types, and makers of values.
+"""The type objects and constructors that PEP 249 requires of a module.
 
 >>> NUMBER == 23, STRING == 23
 (True, False)
@@ -14,7 +14,7 @@ from seachange.values.types import NAMES, Category, Kind
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeGroup:
-    """Equals the type codes of `Cursor.description` that it stands for."""
+    """Equals the type codes of `Cursor.description` that it represents."""
 
     name: str
     oids: frozenset[int]
@@ -22,7 +22,7 @@ class TypeGroup:
     def __eq__(self, other: object) -> bool:
         return other in self.oids if isinstance(other, int) else self is other
 
-    # It equals several numbers, which have other hashes.
+    # It equals several numbers with different hashes.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -44,7 +44,7 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> dt.date:  # noqa: N802 - the name is PEP 249's
-    """Of seconds since 1970, by the clock of the machine's zone."""
+    """From seconds since 1970, in the machine's time zone."""
     return TimestampFromTicks(ticks).date()
 
 

@@ -1,1 +1,1 @@
-"""Compaction and garbage collection, later backfill, validation and migration: the work that moves bytes."""
+"""The work that moves bytes: backfill, validation, migration, compaction and garbage collection."""

@@ -1,5 +1,4 @@
-"""What a DataFrame of a table is made of: per layout its files, the rows of them that are not to be read, and rows in
-memory."""
+"""The parts of a table's DataFrame: for each layout its files, the row positions to skip, and rows in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from seachange.storage.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class FrameFile:
-    """A file by its path and its name, with the positions of the rows that are not to be read."""
+    """A file by path and name, with the positions of the rows to skip."""
 
     path: str
     name: str
@@ -29,7 +28,7 @@ class FrameFile:
 
 @dataclass(frozen=True, slots=True)
 class FrameBranch:
-    """The rows of one layout; `rows` have its columns, named after their ids."""
+    """The rows of one layout; `rows` has its columns, named by their ids."""
 
     stored: StoredColumns
     files: tuple[FrameFile, ...]
@@ -37,7 +36,7 @@ class FrameBranch:
 
 
 def frame_branches(table: Table, parts: Sequence[SnapshotParts], warehouse: Warehouse) -> list[FrameBranch]:
-    """Of the primary index; files are known to be whole afterwards."""
+    """The branches of the primary index. Their files have been verified."""
     files = [f for part in parts for f in part.files if len(f.superseded) < f.segment.rows]
     inline = [item for part in parts for item in part.inline]
     layouts = sorted({f.segment.layout_id for f in files} | {layout_id for layout_id, _ in inline})

@@ -1,8 +1,8 @@
-"""The kernels over a catalog and a warehouse, as of a sequence that is held while they read, done by a crew: this
-process, unless another is given.
+"""The kernels over a catalog and a warehouse, as of a sequence that is pinned while they read. They run in this process
+unless there is an executor factory.
 
-**Invariant:** a segment that was reserved and not reported is given up when the work fails; one that was reported is
-the job's.
+**Invariant:** a segment that was reserved and not reported is abandoned when the work fails; a reported one belongs to
+the job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
 Hire = Callable[[KernelContext, Look], Executor]
-# Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
+# Pins a sequence: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
 
 
@@ -54,9 +54,9 @@ class LocalPipeline:
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     throttling: Throttling = field(default_factory=Throttling)
     connect: Connect = sorting_connection
-    # Makes a crew of others; None is this process. The second is called now and then while they are at work.
+    # Creates the executor; None uses this process. Its second argument is called regularly while tasks run.
     hire: Hire | None = None
-    # What was built as of a sequence and is not attached yet: other indexes may be made from it.
+    # Generations as of a sequence that are not attached yet: other indexes may be built from them.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
     def backfill(
@@ -65,7 +65,7 @@ class LocalPipeline:
         with self.hold(at), self._kernel_context() as (kernel_context, reserved):
 
             def told(unit: UnitDone) -> None:
-                # Whether a report that fails was kept is not known: its files are not ours to give up.
+                # If a report fails, it may have been stored: its files must not be abandoned here.
                 reserved.difference_update(unit.files)
                 report(unit)
 
@@ -84,18 +84,18 @@ class LocalPipeline:
             return validate(op, self._sources(at), executor, self.warehouse, count.finish)
 
     def choose_fold(self, op: RewriteIndex, at: Seq) -> CompactUnit | None:
-        """What is to be done; None if that is nothing. Whoever asks holds the sequence until it is done."""
+        """The compaction to do; None if there is none. The caller pins the sequence until it is done."""
         sources = self._sources(at)
         table = sources.tables().get(op.table_id)
         index = table.index_by_id.get(op.index_id) if table is not None else None
         newest = self.catalog.newest_generation(op.index_id)
-        # An index without a base is under construction: a generation made of its deltas would hide the backfill.
+        # An index without a base is under construction: a generation made from its deltas would hide the backfill.
         if table is None or index is None or newest is None or newest.base > at:
             return None
         return choose_fold(sources.load(table, index), newest, op.full)
 
     def is_folded_since(self, op: RewriteIndex, at: Seq) -> bool:
-        """Whether another has given the index a generation with what came after the sequence."""
+        """Whether the index has got a generation with a base after the sequence."""
         newest = self.catalog.newest_generation(op.index_id)
         return newest is not None and newest.base > at
 
@@ -115,7 +115,8 @@ class LocalPipeline:
             return rewrite(fold, self._executor(kernel_context, look), self.warehouse, done, told)
 
     def collect(self, retention_us: int, look: Look, hires: Callable[[int], Hire | None]) -> int:
-        """Deletes the files that nothing can reach any more, by whom `hires` says for so many files."""
+        """Deletes the files that nothing can reach any more, on the executor that the factory for this number of files
+        creates."""
         with self._kernel_context() as (kernel_context, _):
 
             def staff(files: int) -> Executor:
@@ -137,7 +138,7 @@ class LocalPipeline:
                 check_keys(sources.load(table, table.primary), made, keys, kernel_context)
 
     def rows(self, table_id: TableId, at: Seq) -> int:
-        """Counted without the versions that others have superseded in files."""
+        """Rows that deltas have superseded in files still count."""
         with self.hold(at):
             table = self._sources(at).tables().get(table_id)
             if table is None:
@@ -211,7 +212,7 @@ class LocalPipeline:
         try:
             yield kernel_context, reserved
         except Exception:
-            # Whatever ends it: a job is canceled, paused or taken by another through what is told of its progress.
+            # Any exception: a job is cancelled, paused or lost by an exception from its progress callback.
             with suppress(errors.Error):
                 give_up(tuple(reserved))
             raise
@@ -219,7 +220,7 @@ class LocalPipeline:
 
 @dataclass(slots=True)
 class _Counted:
-    """Rows that are read, each told once: when its task is under way, or with it."""
+    """Reports each row once: while its task is running, or when it is finished."""
 
     report: Progress
     finished: int = 0
@@ -236,7 +237,7 @@ class _Counted:
 
 
 def _target(table: Table, through: Table, index_id: IndexId) -> BuiltIndex:
-    """A new primary index is seen as one; others end in the key of the index that they are made from."""
+    """A new primary index is seen as one; others end with the key of the index that they are built from."""
     if table.next_primary is not None and table.next_primary.id == index_id:
         return BuiltIndex(seen_through(table, table.next_primary.id), table.next_primary)
     return BuiltIndex(through, next(index for index in through.secondary if index.id == index_id))

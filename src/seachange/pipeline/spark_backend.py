@@ -14,7 +14,7 @@ _REMEDY = "pip install 'seachange[spark]', or leave seachange.local_rows unset t
 
 @dataclass(frozen=True, slots=True)
 class SparkBackend:
-    """Its modules: the application, the executor, the tasks that it sends, and DataFrames of tables."""
+    """The modules of the backend: the application, the executor, the tasks that it sends, and DataFrames of tables."""
 
     host: Any
     spark_executor: Any

@@ -1,4 +1,4 @@
-"""How Spark is asked for: the settings `seachange.spark.*` as a value, and as Spark's own configuration."""
+"""The Spark settings: `seachange.spark.*` as a value, and as Spark's own configuration."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LOG4J = Path(__file__).with_name("spark") / "log4j2.properties"
-# A start that is compiled less is a start in half the time; what runs in the JVM is only scheduling.
+# Less compilation halves the start time; the JVM only does scheduling.
 _QUICK_START = "-XX:TieredStopAtLevel=1"
 
-# What holds for every application of ours, unless `seachange.spark.options` says otherwise.
+# The configuration of every application that is started here, unless `seachange.spark.options` overrides it.
 _CONF = {
     "spark.app.name": "seachange",
     "spark.ui.enabled": "false",
     # Progress bars on the terminal also make every job wait for their next tick.
     "spark.ui.showConsoleProgress": "false",
     "spark.python.daemon.module": "seachange.pipeline.spark.daemon",
-    # Over TCP the small messages of a task wait for each other's acknowledgement, 40 ms.
+    # Over TCP the small messages of a task wait for acknowledgements, 40 ms.
     "spark.python.unix.domain.socket.enabled": "true",
-    # A task that is cancelled is killed soon: what it wrote is garbage anyway.
+    # A cancelled task is killed soon: its output is garbage anyway.
     "spark.python.task.killTimeout": "200ms",
     # Kernels sort in DuckDB; nothing is cached or shuffled in the JVM.
     "spark.memory.fraction": "0.3",
@@ -30,9 +30,9 @@ _LOCAL_RETRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """An empty text is Spark's own default; an empty `master` is this machine. `remote` is a server of Spark Connect,
-    which has its own configuration. `python` is the interpreter of the executors, empty for the one of this process.
-    `log` is where Spark's messages go."""
+    """An empty text is Spark's own default; an empty `master` is this machine. `remote` is a Spark Connect server,
+    which has its own configuration. `python` is the interpreter of the executors, empty for that of this process. `log`
+    is the file for Spark's messages."""
 
     master: str = ""
     driver_memory: str = "1g"
@@ -47,7 +47,7 @@ class SparkOptions:
 
     @property
     def master_url(self) -> str:
-        """On this machine tasks are tried again only if the master says so.
+        """On this machine tasks are retried only if the master URL says so.
 
         >>> SparkOptions("local[2]").master_url, SparkOptions().master_url, SparkOptions("spark://a:7077").master_url
         ('local[2,4]', 'local[*,4]', 'spark://a:7077')
@@ -78,7 +78,7 @@ def parse_options(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def configuration(options: SparkOptions) -> dict[str, str]:
-    """What a new application is started with."""
+    """The configuration of a new application."""
     sizes = {
         "spark.driver.memory": options.driver_memory,
         "spark.executor.memory": options.executor_memory,
@@ -93,7 +93,7 @@ def configuration(options: SparkOptions) -> dict[str, str]:
         **{name: value for name, value in sizes.items() if value},
     }
     if not options.python:
-        # Executors with our interpreter find this very package, wherever it was imported from.
+        # Executors with our interpreter import this very package, wherever it is.
         conf["spark.executorEnv.PYTHONPATH"] = package_path()
     return {**conf, **dict(options.more)}
 

@@ -1,1 +1,1 @@
-"""What a transaction has written, read and locked."""
+"""The write set, read set and locks of a transaction."""

@@ -1,4 +1,4 @@
-"""The descriptor changes of a transaction, seen by itself at once and by others when it commits.
+"""The pending descriptor changes of a transaction: visible to itself at once, to others when it commits.
 
 **Invariant:** what a published version refers to (a sequence, type, schema, or relation of a view) is shared by its
 commit, so of it and a concurrent drop at most one commits.
@@ -28,10 +28,10 @@ class PendingSchema:
     """The newest pending version of each descriptor, with the committed version that the first change started from."""
 
     def __init__(self) -> None:
-        # id -> (committed before, pending now); a journal of earlier values undoes a failed statement.
+        # Id -> (committed before, pending now). The journal holds earlier values, to undo a failed statement.
         self._changes: dict[DescriptorId, _Change] = {}
         self._journal: list[tuple[DescriptorId, _Change | None]] = []
-        # Those that others know as dropped: what they are compared with is the version of the drop.
+        # Tables of UNDROP: other transactions see them as dropped, so the commit compares with the version of the drop.
         self._revived: set[DescriptorId] = set()
 
     def __bool__(self) -> bool:
@@ -44,7 +44,7 @@ class PendingSchema:
         return id_ in self._changes
 
     def change(self, id_: DescriptorId) -> _Change | None:
-        """What was committed of it when the transaction began to change it, and what it is now."""
+        """The committed version when the transaction first changed the descriptor, and the pending one."""
         return self._changes.get(id_)
 
     @property
@@ -57,7 +57,7 @@ class PendingSchema:
                 yield before, after
 
     def narrowed(self) -> set[DescriptorId]:
-        """Descriptors of which the transaction publishes a version that allows less than the one before."""
+        """Descriptors for which the transaction publishes a version with fewer privileges than the one before."""
         return {
             id_
             for id_, (before, after) in self._changes.items()
@@ -91,8 +91,9 @@ class PendingSchema:
         self._changes[descriptor.id] = (known[0] if known else before, after)
 
     def rebase(self, newest: Mapping[DescriptorId, Descriptor]) -> bool:
-        """Where others have published versions of what is changed here, and either they or this transaction give no
-        more than labels, the versions are made of what there is now. Whether that was all that stood against them."""
+        """Rebases the pending versions on versions that others have published, which is possible where one of the two
+        sides changed labels only (owner, grants, comments). Returns whether every conflicting version could be
+        rebased."""
         moved: dict[DescriptorId, _Change] = {}
         for id_, (before, after) in self._changes.items():
             now = newest.get(id_)
@@ -115,7 +116,7 @@ class PendingSchema:
         self.publish(dropped, after)
 
     def dropped(self) -> tuple[Table, ...]:
-        """What the transaction itself has dropped."""
+        """Tables that this transaction has dropped."""
         return tuple(before for before, after in self._changes.values() if isinstance(before, Table) and after is None)
 
     def find(self, schema: str, name: str, committed: Contents) -> Relation | None:
@@ -135,19 +136,19 @@ class PendingSchema:
         return change[1] if isinstance(change[1], Table) else None
 
     def find_object(self, id_: DescriptorId, committed: SchemaVersion) -> Descriptor | None:
-        """Of any kind but a table."""
+        """A descriptor of any kind but a table."""
         change = self._changes.get(id_)
         return committed.objects.get(id_) if change is None else change[1]
 
     def tables(self, committed: Contents | SchemaVersion) -> tuple[Table, ...]:
-        """Of one database, or of all."""
+        """The tables of one database, or of all."""
         if not self._changes:
             return tuple(committed.by_id.values())
         pending = [after for after in self._seen(committed) if isinstance(after, Table)]
         return (*(t for t in committed.by_id.values() if t.id not in self._changes), *pending)
 
     def objects(self, committed: Contents | SchemaVersion) -> tuple[Descriptor, ...]:
-        """All that are not tables."""
+        """All descriptors that are not tables."""
         pending = [after for after in self._seen(committed) if not isinstance(after, Table)]
         return (*(o for o in committed.objects.values() if o.id not in self._changes), *pending)
 
@@ -157,7 +158,7 @@ class PendingSchema:
                 yield after
 
     def versions(self) -> dict[DescriptorId, int]:
-        """What the commit carries for the descriptors that it changes: the versions that it publishes."""
+        """The versions that the commit publishes for the descriptors that it changes."""
         return {
             id_: after.version
             for id_, (before, after) in self._changes.items()
@@ -170,7 +171,7 @@ class PendingSchema:
         )
 
     def replaced(self) -> tuple[IndexId, ...]:
-        """Primary indexes that are gone, or give way to others."""
+        """Primary indexes that the transaction drops or replaces."""
         return tuple(
             before.primary.id
             for before, after in self._changes.values()
@@ -178,8 +179,8 @@ class PendingSchema:
         )
 
     def new_indexes(self) -> tuple[GenerationChange, ...]:
-        """An index that is created over nothing is complete from the start: it gets an empty generation. One that is
-        not to be read yet is built by a job."""
+        """An index that is created on an empty table is complete from the start: it gets an empty generation. An index
+        that is not readable yet is built by a job."""
         created: list[IndexId] = []
         for before, after in self._changes.values():
             known = set(before.index_by_id) if isinstance(before, Table) else set()
@@ -203,7 +204,7 @@ def _rebased(before: Descriptor, after: Descriptor | None, now: Descriptor) -> D
 
 
 def _parts(table: Table) -> Iterator[tuple[ObjectKind, int]]:
-    """What of a table may have a comment of its own."""
+    """The parts of a table that can have a comment of their own."""
     yield from ((ObjectKind.COLUMN, column.id) for column in table.columns)
     yield from ((ObjectKind.INDEX, index.id) for index in table.indexes)
     yield from ((ObjectKind.CONSTRAINT, check.id) for check in table.checks)

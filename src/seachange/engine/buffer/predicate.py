@@ -1,7 +1,7 @@
-"""Conditions on the columns of a table, as a question to its rows.
+"""Conditions on the columns of a table, compiled to a predicate on its rows.
 
-**Invariant:** a row that meets the conditions of a statement is never denied. Values compare by their encoded forms, in
-whose order indexes are sorted too, so the answer is that of a look-up through an index.
+**Invariant:** the predicate is true for every row that meets the conditions of a statement. Values are compared by
+their encoded form, which is also the order of indexes, so the answer equals that of an index lookup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Predicate = Callable[[Row], bool]
 
 
 def compile_predicate(columns: Sequence[Column], conditions: Sequence[Condition]) -> Predicate:
-    """Whether a row of these columns meets all conditions. One on a column that rows do not have is taken to be met."""
+    """Compiles the conjunction of the conditions. A condition on a column that the rows do not have counts as met."""
     positions = {column.id: i for i, column in enumerate(columns)}
     known = [condition for condition in conditions if condition.column in positions]
     terms = [(positions[c.column], _compile(c, columns[positions[c.column]])) for c in known]

@@ -1,14 +1,14 @@
-"""What a SERIALIZABLE transaction has read: rows by key, rows that meet conditions, tables by scan, and names.
+"""The read set of a SERIALIZABLE transaction: rows by key, rows by condition, whole tables, and names.
 
-At commit nothing of it may have been written since the transaction's snapshot. The transaction then stands for one that
-ran alone at its own sequence number, and the log is the serial order: so a transaction that writes nothing needs no
-check at all, it stands where its snapshot is, between two commits that each are as if alone.
+At commit nothing in the read set may have been written since the transaction's snapshot. The transaction is then
+equivalent to one that ran serially at its own sequence number, and the log is the serial order. A transaction that
+writes nothing needs no check: it is serialized at its snapshot, between two commits.
 
-**Invariant:** a scan stands for every row that meets its conditions, and so for rows that are not there yet, and for
-rows that met them at the snapshot; without conditions for its whole table.
+**Invariant:** a scan covers every row that meets its conditions, including rows that do not exist yet and rows that met
+them at the snapshot; without conditions it covers the whole table.
 
-**Invariant:** a name that a statement has resolved, or found not to be there, means the same when the transaction
-commits. A change of what it means by others since the snapshot is a conflict.
+**Invariant:** a name that a statement has resolved, or found missing, means the same when the transaction commits. A
+change of its meaning by others since the snapshot is a conflict.
 
 **Invariant:** a transaction that writes is equivalent to one run serially at its commit sequence; a read-only one to
 one run at its snapshot.
@@ -25,13 +25,14 @@ from seachange.model.condition import Condition
 from seachange.model.ids import IndexId, KeyHash, Seq
 from seachange.model.schema.descriptor import Table
 
-# A table that is read under more conditions than this counts as read in whole: each is asked of every row written.
+# A table that is read under more conditions than this counts as read in whole, since each written row is tested against
+# each of them.
 _PREDICATES_MAX = 256
 
 
 @dataclass(slots=True)
 class TableReads:
-    """The conditions under which a table was read, in the version in which it was."""
+    """The conditions under which a table was read, and the version of the table at that time."""
 
     table: Table
     predicates: dict[tuple[Condition, ...], Predicate] = field(default_factory=dict)
@@ -39,8 +40,8 @@ class TableReads:
 
 @dataclass(slots=True)
 class ReadSet:
-    """By primary index. `keyed`: tables of which rows were read by key; `scanned`: those that were read in whole.
-    `names`: the hashes of names, and of views, whose text is part of what their name means."""
+    """Reads by primary index. `keyed`: tables of which rows were read by key; `scanned`: tables that were read in
+    whole. `names`: hashes of names, and of views, whose text is part of the meaning of their name."""
 
     names: set[KeyHash] = field(default_factory=set)
     keys: set[KeyHash] = field(default_factory=set)
@@ -65,17 +66,17 @@ class ReadSet:
         wanted = tuple(conditions)
         if wanted and wanted not in reads.predicates:
             reads.predicates[wanted] = compile_predicate(table.columns, wanted)
-        # A transaction that changes a table's shape asks in two versions of it: not worth telling apart.
+        # A transaction that changes a table reads it in two versions; the whole table then counts as read.
         if not wanted or reads.table is not table or len(reads.predicates) > _PREDICATES_MAX:
             del self.conditional[index_id]
             self.scanned.add(index_id)
 
     def find_conflict(self, conflicts: ConflictMap, snapshot: Seq) -> Seq | None:
-        """The sequence of a commit above `snapshot` that wrote something of it, as far as keys and whole tables go."""
+        """The sequence of a commit above `snapshot` that wrote to these keys or whole tables."""
         scanned = conflicts.newest_touching(self.scanned)
         if scanned > snapshot:
             return scanned
-        # A bulk commit lists no keys: it is taken to have written what was read, or looked for.
+        # A bulk commit lists no keys, so it conflicts with every read by key of its tables.
         for seq, segments in conflicts.bulk_since(snapshot, self.keyed):
             if any(segment.index_id in self.keyed for segment in segments):
                 return seq

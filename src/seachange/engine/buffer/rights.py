@@ -1,9 +1,9 @@
-"""What a transaction may do: roles and access lists as of the catalog's head, under its own changes of them.
+"""The privileges of a transaction: roles and access lists at the head of the catalog, plus its own pending changes.
 
-**Invariant:** a statement is checked with the roles and access lists of a head that was read after it arrived, whatever
-its snapshot. What a write or a definition needed is kept (`required`), evaluated again at COMMIT, and the versions of
-the descriptors that decided it are declared with the commit. A version that takes a right away raises `min_version`, so
-a commit that is ordered after it and needed the right is refused.
+**Invariant:** a statement is checked against roles and access lists of a head that was read after it arrived, whatever
+its snapshot. The rights that a write or a definition needed are recorded (`required`), checked again at COMMIT, and the
+versions of the descriptors that decided them are declared with the commit. A version that revokes a right raises
+`min_version`, so a commit that is ordered after it and needed the right is refused.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Rights:
         self._pending = pending
         self.renew()
         self.identity = ROOT_IDENTITY
-        # The owner of a view whose query is bound.
+        # The owner of the view whose query is being bound.
         self._acting: str | None = None
-        # With what is reported when it is missing.
+        # Each right with the error message for its absence.
         self.required: dict[tuple[SessionIdentity, Right], str] = {}
 
     def renew(self) -> None:
-        """The node has caught up with the catalog. The newest descriptors know all that is applied: they are looked at
-        after it."""
+        """Called when the node has caught up with the catalog. The schema is read after `applied`, so it includes all
+        that is applied."""
         self._known_at: Seq = self._epoch.applied
         self._head: SchemaVersion = self._epoch.schemas.newest
 
@@ -61,12 +61,12 @@ class Rights:
 
     @property
     def is_root(self) -> bool:
-        """Whether it runs on behalf of the role that everything belongs to at first, which can lose no right."""
+        """Whether it runs as the bootstrap superuser, which cannot lose a right."""
         return self.identity == ROOT_IDENTITY if self._acting is None else self._acting == DEFAULT_ROLE
 
     @property
     def actor(self) -> Actor:
-        """42501 if the role is gone, or the session may no longer act as it."""
+        """Raises 42501 if the role has been dropped, or the session may no longer act as it."""
         return self._actor_of(self.identity) if self._acting is None else actor_of(self._acting, self.roles)
 
     def _actor_of(self, identity: SessionIdentity) -> Actor:
@@ -76,8 +76,8 @@ class Rights:
 
     @property
     def roles(self) -> Mapping[str, Role]:
-        """By name. One that both this transaction and another since have changed is as the other has left it: only one
-        of the two is committed."""
+        """Roles by name. Where both this transaction and a later commit changed a role, the committed version is used:
+        only one of the two can commit."""
         if not self._pending.has_roles:
             return self._head.roles
         found = dict(self._head.roles)
@@ -102,7 +102,7 @@ class Rights:
     # Access lists.
 
     def access_of(self, id_: DescriptorId) -> Access:
-        """Of an object that is gone, the last that there was."""
+        """The access list of an object; of a dropped object, the last one."""
         now = self._head.find(id_)
         change = self._pending.change(id_)
         if change is not None:
@@ -110,17 +110,17 @@ class Rights:
         return now.access if now is not None else self._lost_access(id_)
 
     def _lost_access(self, id_: DescriptorId) -> Access:
-        found = self._epoch.schemas.last_known(id_)
-        if found is None:
+        descriptor = self._epoch.schemas.last_known(id_)
+        if descriptor is None:
             dropped = (kept for kept in self._epoch.catalog.dropped() if kept.id == id_)
-            found = next((kept.body for kept in dropped), None)
-        return found.access if found is not None else _NO_ACCESS
+            descriptor = next((kept.body for kept in dropped), None)
+        return descriptor.access if descriptor is not None else _NO_ACCESS
 
     def allows(self, right: Right) -> bool:
         return self._meets(right, self.actor)
 
     def require(self, right: Right, denial: str) -> None:
-        """For what is written or defined: needed at COMMIT, too."""
+        """A right to write or define something, which is checked again at COMMIT."""
         if self.is_root:
             return
         if not self.allows(right):
@@ -135,8 +135,8 @@ class Rights:
             case OnObject():
                 return actor.superuser or grants(self.access_of(right.id), actor, right)
             case OnUnsaid():
-                found = self._unsaid(right)
-                return actor.holds(found.access if found is not None else UNSAID[right.kind], right.privilege)
+                descriptor = self._unsaid(right)
+                return actor.holds(descriptor.access if descriptor is not None else UNSAID[right.kind], right.privilege)
             case RoleAttribute(name):
                 return actor.superuser or bool(getattr(actor, name))
             case MemberOf(role):
@@ -145,7 +145,7 @@ class Rights:
                 return may_administer(actor, role, self.roles)
 
     def _unsaid(self, right: OnUnsaid) -> Descriptor | None:
-        """What it has become."""
+        """The descriptor that has been created since for an object that had none."""
         if right.kind is ObjectKind.SCHEMA:
             return self._head.within(right.database).schemas.get(right.name)
         return next((o for o in self._head.objects.values() if isinstance(o, Database) and o.name == right.name), None)
@@ -160,7 +160,7 @@ class Rights:
             self.required.popitem()
 
     def settle(self) -> None:
-        """42501 unless the transaction may still do all that it has done, by what the node has applied."""
+        """Raises 42501 unless the transaction still has every right that it used, as of what the node has applied."""
         if not self.required:
             return
         self.renew()
@@ -169,15 +169,15 @@ class Rights:
                 raise errors.InsufficientPrivilege(detail=denial)
 
     def versions(self) -> dict[DescriptorId, int]:
-        """Of what decided it: with less than `min_version` the commit is sent back."""
-        found = {}
+        """The versions of the descriptors that decided the rights; below `min_version` the commit is refused."""
+        deciding_versions = {}
         for identity, right in self.required:
             of = right.of if isinstance(right, OnObject | OnUnsaid) else None
             identities = [identity] if of is None else [identity, SessionIdentity(of, of, of)]
             roles = [role for each in identities for role in deciding_roles(each, self._head.roles)]
             deciding: list[Descriptor | None] = [*roles, self._decided_by(right)]
-            found.update({each.id: each.version for each in deciding if each is not None})
-        return found
+            deciding_versions.update({each.id: each.version for each in deciding if each is not None})
+        return deciding_versions
 
     def _decided_by(self, right: Right) -> Descriptor | None:
         match right:
@@ -191,7 +191,7 @@ class Rights:
                 return None
 
     def shares(self) -> dict[KeyHash, Seq]:
-        """What has no descriptor yet has no version: its first one writes this key."""
+        """An object without a descriptor has no version; the commit that creates its descriptor writes this key."""
         return {
             unsaid_hash(right.kind.value, right.database, right.name): self._known_at
             for _, right in self.required
@@ -200,7 +200,7 @@ class Rights:
 
 
 def _under_change(before: Descriptor | None, after: Descriptor | None, now: Descriptor | None) -> Access:
-    """What the transaction makes of it; where another has published a version since, what becomes of both."""
+    """The access list with the pending change, merged with a version that another transaction has published since."""
     if before is None or now is None or now.version == before.version:
         changed = after or before
         return changed.access if changed is not None else _NO_ACCESS

@@ -39,14 +39,14 @@ class RowWriter:
         self._warehouse = parts.warehouse
         self._duck = parts.duck
         self._snapshot = snapshot
-        # At which the rows were read that are replaced or removed.
+        # The snapshot at which the rows were read that are replaced or removed.
         self.base = snapshot
         # A table that this transaction creates has no committed rows and no image.
         self._is_new = is_new
         self._interrupts = interrupts
 
     def check(self, rows: Sequence[Row]) -> None:
-        """What each row must fulfil by itself, besides having its required values."""
+        """Checks the CHECK constraints of each row; `check_required` checks for NULLs."""
         if self.plan.checks is not None:
             self.plan.checks.verify(rows, self._duck, self._interrupts)
 
@@ -55,8 +55,7 @@ class RowWriter:
         self.add_entries(self.plan.entries, row)
 
     def moves(self, old: Row, new: Row) -> bool:
-        """Whether an update changes the key of any entry, so that the entry leaves its place for another, or changes
-        whether there is one."""
+        """Whether an update changes the key of any entry, or whether the row has an entry in some index."""
         return any(
             plan.has_entry(old) is not plan.has_entry(new)
             or (plan.has_entry(new) and plan.stored(old)[: plan.key_width] != plan.stored(new)[: plan.key_width])
@@ -64,7 +63,7 @@ class RowWriter:
         )
 
     def update(self, old: Row, new: Row) -> None:
-        """Replaces a row whose entries stay where they are."""
+        """Replaces a row whose index entries keep their keys."""
         self.check_required(new)
         for plan in self.plan.entries:
             stored = plan.stored(new)
@@ -114,7 +113,7 @@ class RowWriter:
         at = self.base if plan.holds_rows else self._snapshot
         existed, base = (own.existed, own.base) if own else (False, at)
         if removed is not None:
-            # One version per entry: what comes back is no longer removed.
+            # One version per entry: a key that is inserted again is no longer removed.
             self._buffer.delete_staged(removed.file, removed.position)
             existed, base = True, removed.file.base
         unique = plan.unique_key(stored)

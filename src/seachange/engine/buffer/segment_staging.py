@@ -1,4 +1,4 @@
-"""Writing segments on behalf of a transaction: intents first, then files."""
+"""Writing the segments of a transaction: ids are reserved in the catalog first, then the files are written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reserve(txn: TransactionState, count: int) -> Sequence[SegmentId]:
 
 
 def abandon(txn: TransactionState, ids: Sequence[SegmentId]) -> None:
-    """Files that no commit will refer to are garbage at once, not when the epoch ends."""
+    """Marks files that no commit will refer to as garbage now, instead of when the epoch ends."""
     if ids:
         txn.parts.catalog.abandon_segments(txn.epoch.epoch, ids)
 
@@ -44,7 +44,7 @@ def abandon(txn: TransactionState, ids: Sequence[SegmentId]) -> None:
 def write_rows(
     txn: TransactionState, plan: EntryPlan, rows: Sequence[Row], kind: SegmentKind, fresh: bool
 ) -> list[Segment]:
-    """Rows in key order (or only their keys, for tombstones) as segments."""
+    """Writes rows in key order (only their keys, for tombstones) as segments."""
     if not rows:
         return []
     shape = shape_of(plan, kind, fresh)
@@ -56,7 +56,7 @@ def write_rows(
 def write_without(
     txn: TransactionState, plan: EntryPlan, segment: Segment, positions: NDArray[np.int64]
 ) -> list[Segment]:
-    """What is left of a segment when these positions are taken out."""
+    """Writes a segment again without the rows at these positions."""
     if len(positions) == segment.rows:
         return []
     shape = shape_of(plan, segment.kind, segment.fresh)

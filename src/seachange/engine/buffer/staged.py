@@ -1,4 +1,4 @@
-"""Look-ups in the files that bulk writes of a transaction have staged.
+"""Lookups in the files that a transaction's bulk writes have staged.
 
 **Invariant:** a staged file of new versions, or of tombstones, hides the committed entries with its keys from its own
 transaction. An entry that is changed again moves from the file to the buffer.
@@ -26,7 +26,7 @@ class StagedRow:
 
 
 def find_staged(warehouse: Warehouse, plan: EntryPlan, files: Iterable[StagedFile], key: Key) -> StagedRow | None:
-    """Where an entry is, unless the transaction has changed its mind about it."""
+    """The position of an entry, unless a later statement of the transaction has replaced or removed it."""
     for file in files:
         hit = warehouse.reader(file.segment, plan.columns[: plan.key_width]).find(key)
         if hit is not None and hit[0] not in file.deleted:

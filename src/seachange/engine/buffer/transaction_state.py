@@ -1,4 +1,4 @@
-"""What the parts of a commit need to know of their transaction."""
+"""The view of a transaction that the parts of a commit need."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class TransactionState(Protocol):
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]
     shares: dict[KeyHash, Seq]
-    # Tables that its statements named to write to, or to lock rows of.
+    # Tables that its statements named as targets of a write or of row locks.
     addressed: set[DescriptorId]
-    # Of the shares, those of conversions that had no value, and why.
+    # The shares that stand for failed conversions, each with its error.
     unconverted: dict[KeyHash, errors.Error]
     jobs: list[JobChange]
     changed: dict[KeyHash, Seq]
-    # Whether a commit has put the buffer into another form than its statements left it in.
+    # Whether a commit attempt has rebased the buffer since the last statement.
     is_adapted: bool
 
     @property

@@ -1,7 +1,7 @@
-"""A transaction's own writes, before anybody else can see them.
+"""A transaction's own uncommitted writes.
 
 **Invariant:** at most one final version per entry. `existed` says whether a committed version was visible when the
-transaction first wrote the entry; `base` is the snapshot at which it did, the oldest that its value may rest on.
+transaction first wrote the entry; `base` is the snapshot of that write, the oldest one that its value may depend on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The final version of an entry: `row` None when it is deleted."""
+    """The final version of an entry; `row` is None if it is deleted."""
 
     key: Key
     row: Row | None
@@ -39,10 +39,10 @@ class Entry:
 
 @dataclass(slots=True)
 class StagedFile:
-    """A segment that a bulk write of this transaction wrote, less the positions that it changed its mind about.
-    `plan` is the one that it was written with: the table may change shape before the transaction ends. `hashes` are the
-    keys that the commit lists for it, None if it lists none and is probed instead; `brings_keys`: it may have keys that
-    no row had."""
+    """A segment that a bulk write of this transaction wrote, less the positions that it has replaced or removed since.
+    `plan` is the plan of the write: the table may change shape before the transaction ends. `hashes` are the keys that
+    the commit lists for the file; None if it lists none and probes the file instead. `brings_keys`: the file may
+    contain keys that no row had before."""
 
     segment: Segment
     base: Seq
@@ -54,21 +54,21 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A file was added to these."""
+    """Undo record: a file was added to this list."""
 
     files: list[StagedFile]
 
 
 @dataclass(frozen=True, slots=True)
 class BufferShape:
-    """The buffers of a table's indexes before it changed shape; None where there was none."""
+    """Undo record: the buffers of a table's indexes before it changed shape; None for an index without a buffer."""
 
     buffers: dict[IndexId, tuple[IndexBuffer, EntryPlan, dict[bytes, Entry]] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class RowsFit:
-    """The version of a table that its buffered rows fit, and a sequence as of which they do."""
+    """The table version that the buffered rows conform to, and a sequence at which that version is current."""
 
     table: Table
     seq: Seq
@@ -76,7 +76,7 @@ class RowsFit:
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """The rows of a table fitted this before."""
+    """Undo record: the version that the rows conformed to before."""
 
     fit: RowsFit
 
@@ -85,7 +85,7 @@ class Rebased:
 class IndexBuffer:
     plan: EntryPlan
     entries: dict[bytes, Entry] = field(default_factory=dict)
-    # Of a unique secondary index: the entries now present in the buffer under each unique key.
+    # For a unique secondary index: the entries in the buffer under each unique key.
     unique: dict[Key, set[bytes]] = field(default_factory=dict)
     staged: list[StagedFile] = field(default_factory=list)
     # Tombstones that a bulk write staged.
@@ -97,15 +97,15 @@ class IndexBuffer:
 
     @property
     def hiding(self) -> list[StagedFile]:
-        """The files whose keys hide committed versions. A position that the transaction changed its mind about has an
-        entry, which does the same."""
+        """The files whose keys hide committed versions. Positions that were written again have an entry, which hides
+        the same key."""
         return [*self.removed, *(file for file in self.staged if not file.segment.fresh)]
 
     def files_of(self, kind: SegmentKind) -> list[StagedFile]:
         return self.removed if kind is SegmentKind.TOMBSTONES else self.staged
 
     def set(self, encoded: bytes, entry: Entry | None) -> Entry | None:
-        """Replaces the buffered version (None: forgets it); gives what was there before."""
+        """Replaces the buffered version (None removes it); returns the previous one."""
         before = self.entries.get(encoded)
         if self.plan.unique_width:
             self._track(encoded, before, entry)
@@ -122,7 +122,8 @@ class IndexBuffer:
             self.unique.setdefault(after.key[: self.plan.unique_width], set()).add(encoded)
 
     def final(self) -> Iterator[tuple[Op, bytes, Entry]]:
-        """What the commit does to each entry; an entry that came and went is nothing at all."""
+        """The operation that the commit performs on each entry. An entry that was inserted and deleted again yields
+        nothing."""
         for encoded, entry in self.entries.items():
             if entry.row is not None:
                 yield (Op.PUT if entry.existed else Op.INSERT), encoded, entry
@@ -167,7 +168,7 @@ class WriteBuffer:
         if buffer is None:
             buffer = self.indexes[plan.index.id] = IndexBuffer(plan)
         elif buffer.plan is not plan and buffer.is_empty:
-            # What was undone may have been of another version.
+            # The entries that were undone may have been of another version.
             buffer.plan = plan
         return buffer
 
@@ -189,17 +190,17 @@ class WriteBuffer:
         return any(b.plan.table_id == table_id and not b.is_empty for b in self.indexes.values())
 
     def begin(self, table: Table, snapshot: Seq) -> None:
-        """Rows are about to be written with a version, which those that are there fit already."""
+        """Called before rows are written with a version to which the buffered rows conform already."""
         fit = self.fits.get(table.id)
         if fit is None or (fit.table is not table and not self.writes_to(table.id)):
             self.fits[table.id] = RowsFit(table, snapshot)
 
     def relabel(self, table: Table, seq: Seq) -> None:
-        """The rows fit another version as they are."""
+        """The rows conform to another version without conversion."""
         self.fits[table.id] = RowsFit(table, seq)
 
     def rebase(self, before: WritePlan, after: WritePlan, seq: Seq) -> None:
-        """The rows take the layout of another version."""
+        """Converts the rows to the layout of another version."""
         self._journal.append(Rebased(self.fits[before.table.id]))
         self.convert(before, after)
         self.fits[after.table.id] = RowsFit(after.table, seq)
@@ -208,7 +209,7 @@ class WriteBuffer:
         return len(self._journal)
 
     def reset(self, mark: int) -> list[Segment]:
-        """Undoes everything after `mark`; gives the segments that are no longer wanted."""
+        """Undoes everything after `mark`; returns the segments that are no longer needed."""
         unwanted: list[Segment] = []
         while len(self._journal) > mark:
             match self._journal.pop():
@@ -225,7 +226,7 @@ class WriteBuffer:
         return unwanted
 
     def convert(self, before: WritePlan, after: WritePlan) -> None:
-        """The table changed shape in this transaction: its buffered rows take the new layout."""
+        """Converts the buffered rows after this transaction has changed the table's shape."""
         self._journal.append(self._shape_of({plan.index.id for plan in (*before.entries, *after.entries)}))
         kept = {plan.index.id: plan for plan in after.entries}
         for old in before.entries:
@@ -249,18 +250,18 @@ class WriteBuffer:
     def _reshape(self, shape: BufferShape) -> None:
         for index_id, held in shape.buffers.items():
             if held is None:
-                # Buffers that the new shape brought with it: all that was in them is undone by now.
+                # Buffers that the new shape created; their contents have been undone already.
                 self.indexes.pop(index_id, None)
             else:
                 self.indexes[index_id], plan, entries = held
                 self.indexes[index_id].plan, self.indexes[index_id].entries = plan, entries
 
     def forget_empty(self) -> None:
-        """What is written next may be planned with another version of its table."""
+        """The next write may be planned with another version of its table."""
         self.indexes = {index_id: buffer for index_id, buffer in self.indexes.items() if not buffer.is_empty}
 
     def rows_since(self, mark: int) -> dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None]:
-        """What was written after a mark, by table: the rows, or None if they are in files."""
+        """The writes after a mark by table: the rows, or None if they are in files."""
         found: dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None] = {}
         for item in self._journal[mark:]:
             match item:
@@ -278,7 +279,7 @@ class WriteBuffer:
         return found
 
     def written_since(self, mark: int) -> Iterator[tuple[int, IndexBuffer, bytes] | tuple[int, StagedFile, None]]:
-        """The entries and files that were written after a mark, each with its place in the journal."""
+        """The entries and files that were written after a mark, each with its position in the journal."""
         staged: dict[int, int] = {}
         for place, item in enumerate(self._journal):
             match item:
@@ -297,14 +298,14 @@ class WriteBuffer:
         return all(buffer.is_empty for buffer in self.indexes.values())
 
     def staged_segments(self) -> list[Segment]:
-        """All that were written and not undone, also those of buffers that have gone with a shape."""
+        """All segments that were written and not undone, including those of buffers that a change of shape removed."""
         return [*self._attached(), *self.useless_segments()]
 
     def _attached(self) -> list[Segment]:
         return [file.segment for b in self.indexes.values() for file in (*b.staged, *b.removed)]
 
     def useless_segments(self) -> list[Segment]:
-        """Those of buffers that another shape of their table has no place for."""
+        """The segments of buffers that a change of shape removed."""
         held = [
             held[0] for step in self._journal if isinstance(step, BufferShape) for held in step.buffers.values() if held
         ]

@@ -1,9 +1,8 @@
-"""What a transaction claims before it writes: locks on the keys, and that nobody changed them since its snapshot.
+"""The write locks of a transaction: keys are locked, then checked for changes since its snapshot, then written.
 
-At READ COMMITTED a statement that meets a changed row is run again on the newest version; nothing is in the buffer yet.
-
-Keys that other nodes write too (`engine/locks/contention.py`) are locked through the catalog as well; a statement that
-changes many rows of a table locks them together there.
+At READ COMMITTED a statement that finds a changed row is run again on the newest version; nothing is in the buffer yet.
+Keys that other nodes write too (`engine/locks/contention.py`) are also locked through the catalog; a statement that
+changes many rows of a table locks them there with one lock.
 
 **Invariant:** keys are locked before they are checked and checked before anything is buffered, so a writer that waited
 for another sees what that one committed.
@@ -42,13 +41,13 @@ from seachange.storage.keys import change_hash, entry_hash, rows_hash, table_has
 
 Row = tuple[Any, ...]
 
-# A statement that writes more rows than this takes no lock on each of them.
+# A statement that writes more rows than this takes no locks on single rows.
 LOCKED_ROWS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLock:
-    """`lock` is the key that others wait for; the commit checks `also` too."""
+    """`lock` is the key that others wait for; the commit also checks `also`."""
 
     lock: KeyHash
     strength: LockStrength
@@ -56,13 +55,13 @@ class WriteLock:
 
     @property
     def wish(self) -> LockWish:
-        """The lock between nodes. Who shares a key minds only that it stays."""
+        """The lock between nodes. A key-share lock conflicts only with writes to the key itself."""
         guard = self.also if self.strength is LockStrength.KEY_SHARE else None
         return LockWish(self.lock, self.strength, self.lock if guard is None else guard)
 
     @property
     def written(self) -> Iterator[KeyHash]:
-        """What the commit of a locked row declares as written: others that rely on it conflict."""
+        """The keys that the commit of a locked row declares as written; transactions that rely on them conflict."""
         if self.strength >= LockStrength.NO_KEY_UPDATE:
             yield self.lock
         if self.strength is LockStrength.UPDATE and self.also is not None:
@@ -70,7 +69,7 @@ class WriteLock:
 
     @property
     def shared(self) -> Iterator[KeyHash]:
-        """What it declares as relied upon: the row, or its key only."""
+        """The keys that the commit declares as relied upon: the row, or its key only."""
         if self.strength is LockStrength.SHARE:
             yield self.lock
         if self.strength is LockStrength.KEY_SHARE and self.also is not None:
@@ -79,7 +78,7 @@ class WriteLock:
 
 @dataclass(frozen=True, slots=True)
 class LockedRow:
-    """A row that was locked by its primary key in a version of its table, as of `snapshot`."""
+    """A row that was locked by its primary key, in a version of its table, as of `snapshot`."""
 
     table: Table
     key: Row
@@ -89,7 +88,7 @@ class LockedRow:
 
 @dataclass(frozen=True, slots=True)
 class WriteLocksMark:
-    """What there was at a savepoint: so many scopes, and so many keys declared as written."""
+    """The number of scopes, and of keys declared as written, at a savepoint."""
 
     scopes: int
     writes: int
@@ -97,41 +96,43 @@ class WriteLocksMark:
 
 @dataclass(frozen=True, slots=True)
 class StepMark:
-    """What there was before a statement of a block: so many keys that were locked by writing them, and so many declared
-    as written."""
+    """The number of implicitly locked keys, and of keys declared as written, before a statement of a block."""
 
     keys: int
     writes: int
 
 
 class WriteLocks:
-    """The locks of one transaction; `ticket` is its place in the registry."""
+    """The locks of one transaction; `ticket` is its number in the registry."""
 
     def __init__(self, epoch: EpochState, ticket: int, client: SessionContext, shares: dict[KeyHash, Seq]) -> None:
         self.epoch = epoch
         self._actor = client.actor
-        # A new one begins with each savepoint: it ends with ROLLBACK TO, all of them with the transaction.
+        # Each savepoint begins a scope. ROLLBACK TO releases the scopes after it, the end of the transaction all of
+        # them.
         self.scopes = [LockScope(LockOwner(client.actor, ticket))]
         # The weak table locks of all scopes.
         self.table_modes: dict[DescriptorId, TableLock] = {}
         self._interrupts = client.interrupts
-        # A session waits, and runs a statement again. Whoever drives a transaction by hand hears of it at commit.
+        # In a session, statements wait for locks and are run again. A transaction without a session fails at commit
+        # instead.
         self.waits = False
         self.timeout_ms = 0
-        # Of rows that were locked and may not be written at all: what the commit declares, and since when. The shares
-        # are the transaction's own, which has others too.
+        # What the commit declares for rows that were locked but may not be written, with the snapshot of each. The
+        # shares are a dictionary of the transaction, which adds others to it.
         self.writes: dict[KeyHash, Seq] = {}
         self._shares = shares
-        # Keys that statements have locked because they write them, in order, with their tables; those that a statement
-        # was asked to lock; and those of the first that are locked through the catalog.
+        # Keys that statements have locked in order to write them, in order, with their tables; keys that a statement
+        # locked explicitly; and the keys of the first kind that are locked through the catalog.
         self._implied: dict[KeyHash, TableId] = {}
         self._explicit: set[KeyHash] = set()
         self._shared_keys: set[KeyHash] = set()
-        # Those of tables whose rows are locked together.
+        # The keys that lock all rows of a table.
         self._many: set[KeyHash] = set()
-        # After a conflict a transaction locks all that it writes for all nodes.
+        # After a conflict a transaction locks every key that it writes for all nodes.
         self.is_shared = False
-        # Whether statements can be run again from the first that met a conflict at COMMIT, and with which keys it did.
+        # Whether statements can be run again from the first one that met a conflict at COMMIT, and the conflicting
+        # keys.
         self.resumes = False
         self.met: dict[KeyHash, Seq] = {}
         self._awaited: KeyHash | None = None
@@ -143,7 +144,7 @@ class WriteLocks:
     # Savepoints.
 
     def begin_scope(self) -> WriteLocksMark:
-        """What is locked from now on is released by `back_to`."""
+        """Locks that are taken from now on are released by `back_to`."""
         if self.scopes[-1].is_used:
             self._add_scope()
         return WriteLocksMark(len(self.scopes) - 1, len(self.writes))
@@ -178,14 +179,15 @@ class WriteLocks:
                 modes[table_id] = before
 
     def hold_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy = LockPolicy.WAIT) -> bool:
-        """One of the weak modes, which costs nothing as long as no strong one is asked for. Whether it did."""
+        """Takes one of the weak modes, which cost nothing unless a strong one is requested. Returns whether the catalog
+        was asked."""
         before = self.table_modes.get(table_id)
-        # On record before the look: a request finds it there, or is seen here.
+        # Recorded before the check: either a strong request sees this record, or this check sees the request.
         self.note_table(table_id, mode)
         contended = self.epoch.tables.contended
         if not contended or not self.waits or table_hash(table_id) not in contended:
             return False
-        # It is not held yet.
+        # Not granted yet.
         self._forget_table(table_id, before)
         may_wait()
         self._take_shared(self.owner, [LockWish(table_hash(table_id), mode, NO_GUARD)], policy)
@@ -194,7 +196,7 @@ class WriteLocks:
         return True
 
     def lock_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> None:
-        """One of the other modes. Schema changes of the table wait for its end as well."""
+        """Takes one of the other modes. Schema changes of the table wait for the end of the transaction too."""
         owner = LockOwner(self._actor, self.epoch.registry.new_scope())
         self.scopes[-1].strong.append(owner)
         stops_writers = TableLock.ROW_EXCLUSIVE in CONFLICTS[mode]
@@ -208,11 +210,11 @@ class WriteLocks:
 
     @property
     def strong_locks(self) -> int:
-        """How many LOCK TABLE has taken since the last savepoint."""
+        """The number of LOCK TABLE locks since the last savepoint."""
         return len(self.scopes[-1].strong)
 
     def release_strong(self, kept: int) -> None:
-        """Those that turned out to be on another table than the one that has the name now."""
+        """Releases the locks that were taken on a table which no longer has the name."""
         gone = self.scopes[-1].strong[kept:]
         del self.scopes[-1].strong[kept:]
         if gone:
@@ -229,8 +231,8 @@ class WriteLocks:
     # Keys.
 
     def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
-        """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: of rows that
-        there are."""
+        """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: existing rows
+        are changed."""
         if not self.waits:
             return
         if len(write_locks) <= LOCKED_ROWS_MAX:
@@ -241,7 +243,7 @@ class WriteLocks:
         self.check(write_locks, snapshot)
 
     def _take_contended(self, write_locks: Sequence[WriteLock], table_id: TableId, changes: bool) -> None:
-        """The second writer of a contended key waits for the first, whatever nodes they are in."""
+        """Locks contended keys through the catalog, so that the second writer waits for the first on any node."""
         contention = self.epoch.contention
         if self.is_shared:
             wanted = {claim.lock for claim in write_locks}
@@ -260,8 +262,9 @@ class WriteLocks:
                 contention.note((key, table_id) for key in wanted)
 
     def _wish_of_some(self, table_id: TableId) -> LockWish:
-        """Before rows are locked, in the same call: a transaction that changes many rows of the table comes before this
-        one or after it, so that neither waits for the other at its commit."""
+        """The table's row lock in shared mode, requested before the rows and in the same call: it orders this
+        transaction against one that changes many rows of the table, so that neither waits for the other at its
+        commit."""
         key = rows_hash(table_id)
         if key not in self._implied:
             self._implied[key] = table_id
@@ -269,8 +272,9 @@ class WriteLocks:
         return LockWish(key, LockStrength.SHARE, key)
 
     def take_rows(self, table_id: TableId) -> bool:
-        """Many rows of a table are changed: others that change or delete rows of it wait until this transaction ends,
-        instead of making it fail for one of them. Readers and inserts do not. False if it held that lock already."""
+        """Locks all rows of a table before many of them are changed: other updates and deletes wait until this
+        transaction ends instead of making it fail. Readers and inserts do not wait. Returns False if the lock was held
+        already."""
         key = rows_hash(table_id)
         if not self.waits or key in self._many:
             return False
@@ -285,21 +289,22 @@ class WriteLocks:
         self.scopes[-1].is_used = True
         return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
 
-    # Going back.
+    # Resuming at an earlier statement.
 
     def mark(self) -> StepMark:
         return StepMark(len(self._implied), len(self.writes))
 
     def note_conflicts(self, met: Mapping[KeyHash, Seq]) -> None:
-        """The commit was refused because of these keys."""
+        """Records the keys because of which the commit was refused."""
         self.met = dict(met)
         self.is_shared = True
         if self.waits:
             self.epoch.contention.note((key, self._implied.get(key)) for key in met)
 
     def go_back(self, mark: StepMark, step: StepMark) -> None:
-        """Gives up what statements from `mark` on have locked by writing it, so that they can lock it in turn again.
-        Only what the first of them, up to `step`, has waited for at COMMIT is kept: it comes first anyway."""
+        """Releases the locks that statements from `mark` on took by writing, so that they can be taken in order again.
+        A key of the statement that ends at `step` for which the transaction waited at COMMIT stays locked: it is the
+        first to be locked again anyway."""
         keys = list(self._implied)
         kept = {self._awaited} if self._awaited in keys[mark.keys : step.keys] else set()
         self._give_up([key for key in keys[mark.keys :] if key not in kept])
@@ -333,8 +338,8 @@ class WriteLocks:
         most: int | None = None,
         table_id: TableId | None = None,
     ) -> list[bool]:
-        """Locks rows that are to be read, of a table, or other keys, for all nodes; says which of them, as the policy
-        may leave some out."""
+        """Locks rows that are read, of a table, or other keys, for all nodes. Returns which of them were locked, since
+        the policy may skip some."""
         if not self.waits or not write_locks:
             return [True] * len(write_locks)
         self._explicit.update(claim.lock for claim in write_locks)
@@ -347,7 +352,8 @@ class WriteLocks:
         return [True] * len(write_locks)
 
     def _lock_free(self, write_locks: Sequence[WriteLock], most: int) -> list[bool]:
-        """Nothing waits here, so the catalog chooses first: it is asked once about all that are free in the node."""
+        """SKIP LOCKED never waits, so the catalog decides first: it is asked once for all keys that are free in this
+        node."""
         taken = [False] * len(write_locks)
         locks = self.epoch.locks
         free = [n for n, c in enumerate(write_locks) if locks.is_free(self.owner, c.lock, c.strength)]
@@ -360,7 +366,8 @@ class WriteLocks:
         return taken
 
     def take_shared(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool:
-        """A lock that is not about a row: inside the node, then between nodes; what is refused is not held."""
+        """Takes a lock that is not on a row: within the node, then between nodes. If either refuses, neither is
+        held."""
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
         held = locks.holds(owner, wish.key)
@@ -375,9 +382,10 @@ class WriteLocks:
         return granted
 
     def wait_for(self, key: KeyHash, strength: LockMode) -> None:
-        """Another's lock stands against the commit: takes it in turn. A transaction that can be resumed holds nothing
-        meanwhile that it would have locked after this key, so that it closes no cycle of waits. The key itself it keeps
-        inside the node: whoever got it there would wait behind this transaction between nodes, and this one for it."""
+        """Waits for a lock of another transaction that blocks the commit. A transaction that can be resumed first
+        releases the implicit locks that it would take after this key, so that it cannot be part of a deadlock. It keeps
+        the key itself within the node: another transaction that got it there would wait behind this one between nodes,
+        and this one for it."""
         if self.resumes:
             self._give_up([each for each in self._implied if each != key])
         self._awaited = key
@@ -395,25 +403,25 @@ class WriteLocks:
         return taken.granted
 
     def _mark_shared(self) -> None:
-        """There is something to give up in the catalog."""
+        """The scope has locks in the catalog to release."""
         self.scopes[-1].is_used = self.scopes[-1].is_shared = True
 
     def _require(self, owner: LockOwner, wishes: Sequence[LockWish], taken: LocksTaken, policy: LockPolicy) -> None:
         if policy is LockPolicy.NOWAIT and not all(taken.granted):
             raise self.epoch.shared.refused(wishes[len(taken.granted) - 1], owner)
-        # Keys are locked before they are checked: whatever was committed before the grant has to be known by then.
+        # Keys are locked before they are checked: everything committed before the grant must be applied by then.
         if taken.head > self.epoch.applied:
             self.epoch.catch_up()
 
     def declare(self, write_locks: Sequence[WriteLock], snapshot: Seq) -> None:
-        """Makes locked rows part of the commit, so that a change by whoever did not heed the lock is a conflict;
-        raises RowChanged if there was one since `snapshot`."""
+        """Makes locked rows part of the commit, so that a write which ignored the lock is a conflict; raises RowChanged
+        if there was one since `snapshot`."""
         writes = {key: snapshot for claim in write_locks for key in claim.written}
         shares = {key: snapshot for claim in write_locks for key in claim.shared}
         changed = self.epoch.conflicts.find(writes, shares)
         if changed is not None:
             raise errors.RowChanged(seq=changed)
-        # What an earlier statement relied on counts from there.
+        # A key that an earlier statement relied on keeps its older snapshot.
         for key in writes:
             self.writes.setdefault(key, snapshot)
         for key in shares:
@@ -432,7 +440,7 @@ class WriteLocks:
 
 
 def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
-    """A row that comes takes its keys: whoever wants one of them waits."""
+    """An inserted row locks its unique keys: other writers of one of them wait."""
     write_locks: list[WriteLock] = []
     for row in rows:
         if not plan.has_hidden_key:
@@ -451,7 +459,7 @@ def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> 
 
 
 def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
-    """A row whose keys stay is locked so that others may still refer to it."""
+    """A row whose keys do not change is locked in a mode that still lets others refer to it."""
     write_locks: list[WriteLock] = []
     width = plan.primary.key_width
     for before, after in zip(old, new, strict=True):
@@ -467,7 +475,7 @@ def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new:
 
 
 def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:
-    """The claim on a row, by its primary key. Only a change of the key itself concerns those who refer to it."""
+    """The lock on a row, by its primary key. Only a change of the key itself conflicts with rows that refer to it."""
     encoded = plan.codec.encode(key)
     of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
     also = unique_hash(plan.index.id, encoded) if of_key else None
@@ -486,6 +494,6 @@ def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
 
 
 def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:
-    """What this transaction has written already is its own until it ends."""
+    """A row that this transaction has written is locked by it already."""
     own = buffer.indexes.get(plan.index.id)
     return own is not None and plan.codec.encode(plan.stored(row)[: plan.key_width]) in own.entries

@@ -1,8 +1,8 @@
-"""Bulk updates and deletes: any number of rows, from a stream of old and new values to sorted segments of every index.
+"""Bulk updates and deletes: a stream of old and new values becomes sorted segments of every index, in bounded memory.
 
-The stream is held by the sorter's own DuckDB, which spills, and each index gets what concerns it by one query: its new
-entries, and the keys of entries that went. Nothing is made of single rows but the hashes that the commit lists, so that
-of a bulk change and any other write, lock or reference to one of its rows at most one is committed.
+The stream is held by the sorter's own DuckDB, which spills to disk. One query per index selects its new entries,
+another the keys of removed ones. Single rows appear only as the hashes that the commit lists, so that a bulk change
+conflicts with any other write, lock or reference to one of its rows.
 
 **Invariant:** the transaction had written nothing to the table before: the stream's old values are committed rows.
 """
@@ -36,7 +36,8 @@ from seachange.storage.keys import Hashes, Key, entry_hashes, unique_hashes
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.sorter import Sorter
 
-# The stream as the sorter holds it: a column of old values for each of the table's, and of new ones where assigned.
+# The stream as the sorter holds it: a column of old values for each column of the table, and one of new values for each
+# assigned column.
 _HELD = "held"
 
 
@@ -49,8 +50,8 @@ def new_name(column_id: ColumnId) -> str:
 
 
 class BulkChange:
-    """One change of many rows of one table: `assigned` are the columns that an UPDATE sets, None for a DELETE. A
-    failure leaves nothing staged."""
+    """One change of many rows of a table. `assigned` are the columns that an UPDATE sets, None for a DELETE. A failure
+    leaves nothing staged."""
 
     def __init__(self, txn: TransactionState, plan: WritePlan, assigned: Sequence[Column] | None) -> None:
         self._txn = txn
@@ -65,23 +66,23 @@ class BulkChange:
 
     @property
     def changed(self) -> Set[ColumnId]:
-        """The columns that are assigned, or made from those."""
+        """The columns that are assigned, or computed from assigned ones."""
         return (self._assigned or {}).keys()
 
     @property
     def segments(self) -> list[Segment]:
-        """The new rows, as the primary index stores them."""
+        """The segments of the new rows in the primary index."""
         return [s for plan, segments in self._written if plan.is_primary for s in segments if _is_data(s)]
 
     def removed(self, index_id: IndexId) -> list[Segment]:
-        """The keys that the rows of an index have given up."""
+        """The segments of the keys that were removed from an index."""
         found = [s for plan, segments in self._written if plan.index.id == index_id for s in segments]
         return [segment for segment in found if not _is_data(segment)]
 
     def run(self, rows: pa.RecordBatchReader) -> int:
         parts, interrupts = self._txn.parts, self._txn.client.interrupts
-        made = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
-        with made as sorter, interrupts.reaching(sorter):
+        new_sorter = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
+        with new_sorter as sorter, interrupts.reaching(sorter):
             try:
                 count = sorter.hold(_HELD, self._filled(rows))
                 self._check_nulls(sorter)
@@ -103,7 +104,7 @@ class BulkChange:
         return pa.schema([*old, *((new_name(c.id), arrow_type(c.type)) for c in assigned)])
 
     def _filled(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        """The stream with the values of computed columns, as they were and as they will be."""
+        """The stream with the old and new values of computed columns."""
         given = self._schema(self._given)
         rows = rows.cast(given) if rows.schema != given else rows
         if self._filler is None and not self._drawn:
@@ -171,7 +172,7 @@ class BulkChange:
         return [c for c, _ in plan.columns[: plan.key_width]]
 
     def _entries(self, plan: EntryPlan, columns: Sequence[ColumnId], held: Callable[[ColumnId], str]) -> str:
-        """Columns of the entries that an index has for the rows of the stream: as they were, or as they will be."""
+        """A query for columns of the index entries of the stream's rows, before or after the change."""
         table = self._plan.table
         wanted = [table.column_by_id[c] for c in columns]
         used = columns_read(table, plan.index, wanted, filled=True) or [
@@ -184,7 +185,7 @@ class BulkChange:
         return new_name(column_id) if column_id in (self._assigned or ()) else old_name(column_id)
 
     def _changes(self, plan: EntryPlan, columns: Sequence[ColumnId]) -> bool:
-        """Whether these columns of an index's entries, or which rows have one, may be others afterwards."""
+        """Whether the change can affect these columns of an index's entries, or which rows have an entry."""
         wanted = [self._plan.table.column_by_id[c] for c in columns]
         read = {column.id for column in columns_read(self._plan.table, plan.index, wanted, filled=True)}
         return not (self._assigned or {}).keys().isdisjoint(read)
@@ -199,9 +200,9 @@ class BulkChange:
         return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
 
     def _check_existing(self, sorter: Sorter, plan: EntryPlan, unique: Distinct) -> None:
-        """Raises on the first new key that a row has which the statement does not change."""
+        """Raises on the first new key that belongs to a row outside the statement."""
         table = self._plan.table
-        # By their ids: a column that is to take the place of another bears its name, and entries may have both.
+        # Columns are named by id: a column that will replace another has the same name, and entries may contain both.
         columns = [replace(table.column_by_id[c], name=column_name(c)) for c in self._key(plan)]
         parts = self._txn.index_parts(table, plan.index)
         rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
@@ -216,7 +217,7 @@ class BulkChange:
         for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
             raise unique.duplicate(hit)
 
-    # What the commit lists.
+    # The keys that the commit lists.
 
     def _files(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
         for segment in segments:
@@ -225,7 +226,8 @@ class BulkChange:
             yield StagedFile(segment, self._txn.snapshot, plan, hashes, brings_keys=moves and _is_data(segment))
 
     def _hashes(self, plan: EntryPlan, segment: Segment, moves: bool) -> Hashes:
-        """As of single rows: a row conflicts as such, a key that it gives up or takes conflicts by its value too."""
+        """The hashes that single-row writes would list: that of the row, and those of the unique keys that it takes or
+        gives up."""
         found = [np.empty(0, np.int64)]
         index_id = plan.index.id
         if plan.holds_rows:

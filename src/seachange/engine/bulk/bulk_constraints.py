@@ -1,5 +1,5 @@
-"""CHECK and FOREIGN KEY constraints of a bulk write, over the segments that it wrote: one query for all checks, one
-anti-join for each foreign key, one semi-join for each that refers to keys which went.
+"""CHECK and FOREIGN KEY constraints of a bulk write, checked over its segments: one query for all CHECK constraints,
+one anti-join for each foreign key, one semi-join for each foreign key that refers to removed keys.
 
 **Invariant:** constraints hold on every path: bulk writes are checked here, single rows by
 `engine/encode/check_rows.py` and `engine/constraints/foreign_key.py`. Foreign keys are checked at the end of the
@@ -36,8 +36,8 @@ def check_load(
     foreign_keys: ForeignKeys,
     checked: bool = False,
 ) -> None:
-    """Called when the segments are staged, so that rows of the load may refer to each other. `checked`: whoever wrote
-    them has seen to the CHECK constraints."""
+    """Called when the segments are staged, so that rows of the load may refer to each other. `checked`: the writer has
+    checked the CHECK constraints already."""
     if not segments:
         return
     load = Load(txn, plan.table, segments)
@@ -54,7 +54,7 @@ def check_change(
     assigned: Sequence[Column] | None,
     foreign_keys: ForeignKeys,
 ) -> None:
-    """The same for an update or delete: only what the columns that were assigned concern."""
+    """The same for an update or delete, restricted to what the assigned columns affect."""
     table, changed = plan.table, change.changed
     load = Load(txn, table, change.segments)
     if plan.checks is not None and change.segments:
@@ -62,7 +62,7 @@ def check_change(
     for key in table.foreign_keys:
         if change.segments and not changed.isdisjoint(key.columns):
             load.check(key, foreign_keys)
-    # Actions first: they may remove what a check would object to.
+    # Actions first: they may remove rows that a check would reject.
     references = sorted(
         txn.references_to(table), key=lambda each: action_of(each[0], each[1], assigned is None) is Action.NO_ACTION
     )
@@ -73,7 +73,7 @@ def check_change(
 
 
 class Departure:
-    """Keys of a unique index that rows have given up."""
+    """Keys that were removed from a unique index."""
 
     def __init__(self, txn: WritingTransaction, table: Table, index: Index, removed: Sequence[Segment]) -> None:
         self._txn = txn
@@ -105,7 +105,7 @@ class Departure:
 
     def _referring(self, child: Table, key: ForeignKey, gone: Scan) -> Scan:
         columns = [child.column_by_id[c] for c in key.columns]
-        # The foreign key may be of a column that is yet to come.
+        # The foreign key may be on a column that is not public yet.
         rows = self._txn.scan(child, hidden=True)
         names = [f"s.{quote(child.label(c))}" for c in columns]
         same = " AND ".join(f"{n} = g.{column_name(p.id)}" for n, p in zip(names, self._columns, strict=True))
@@ -115,7 +115,7 @@ class Departure:
 
 
 def _present(rows: Scan, columns: Sequence[Column], match_full: bool = False) -> Scan:
-    """Each once, and none that refers to nothing: with a NULL, or with nothing else."""
+    """The distinct keys that refer to something: without NULLs, or (MATCH FULL) not NULL in all columns."""
     present = (" OR " if match_full else " AND ").join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
     sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
     return Scan(sql, rows.parameters, rows.relations)

@@ -1,7 +1,7 @@
-"""Bulk inserts: any number of rows straight into sorted segments of every index, in bounded memory.
+"""Bulk inserts: any number of rows written directly to sorted segments of every index, in bounded memory.
 
-The primary index is sorted from the stream; secondary ones from the segments that it became. Duplicates within the load
-are neighbours after sorting; duplicates with rows that are there are found by one join per unique index.
+The primary index is sorted from the stream, secondary ones from the primary's segments. Duplicates within the load are
+neighbours after sorting; duplicates of existing rows are found by one join per unique index.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from seachange.storage.plan import plan_scan
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
 
-# What each index got, the primary one first.
+# The segments of each index, the primary one first.
 Written = list[tuple[EntryPlan, list[Segment]]]
 
 
@@ -45,26 +45,26 @@ class BulkInsert:
     def __init__(self, txn: TransactionState, plan: WritePlan) -> None:
         self._txn = txn
         self._plan = plan
-        # What the primary index got.
+        # The segments of the primary index.
         self.segments: list[Segment] = []
 
     def run(self, rows: pa.RecordBatchReader) -> int:
         written: Written = []
-        made = BulkRows(self._plan, self, filler_of(self._txn, self._plan), self._txn.client.interrupts.check)
+        bulk_rows = BulkRows(self._plan, self, filler_of(self._txn, self._plan), self._txn.client.interrupts.check)
         with self._sorter() as sorter:
             try:
-                self._write(sorter, made.stored(rows), written)
+                self._write(sorter, bulk_rows.stored(rows), written)
                 for plan, segments in written:
                     self._check_existing(sorter, plan, segments)
             except Exception:
                 abandon(self._txn, [s.id for _, segments in written for s in segments])
                 raise
         self._stage(written)
-        return made.count
+        return bulk_rows.count
 
     def adopt(self, written: Written) -> None:
-        """Takes over segments that others have written, in the shapes of the plan's indexes. If this fails, they are
-        theirs."""
+        """Stages segments that others (Spark tasks) have written in the shapes of the plan's indexes. If this fails,
+        the caller still owns them."""
         with self._sorter() as sorter:
             for plan, segments in written:
                 self._check_disjoint(sorter, plan, segments)
@@ -74,12 +74,12 @@ class BulkInsert:
     @contextmanager
     def _sorter(self) -> Iterator[Sorter]:
         parts, interrupts = self._txn.parts, self._txn.client.interrupts
-        made = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
-        with made as sorter, interrupts.reaching(sorter):
+        new_sorter = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
+        with new_sorter as sorter, interrupts.reaching(sorter):
             yield sorter
 
     def _write(self, sorter: Sorter, rows: pa.RecordBatchReader, written: Written) -> None:
-        """What is written so far is known when the next one fails."""
+        """`written` is filled as segments are finished, so that a failure can abandon them."""
         entry = self._plan.primary
         primary = sorter.sort_stream(rows, self.shape(entry), distinct_of(self._plan, entry))
         written.append((entry, primary))
@@ -104,13 +104,13 @@ class BulkInsert:
         return self._txn.defaults(column, count)
 
     def shape(self, plan: EntryPlan) -> SegmentShape:
-        """What a bulk write of this transaction had removed, the load may bring back."""
+        """The load may insert keys again that a bulk write of this transaction has removed."""
         own = self._txn.buffer.indexes.get(plan.index.id)
         return shape_of(plan, SegmentKind.DATA, fresh=own is None or not own.hiding)
 
     def _take_back(self, plan: EntryPlan, count: int) -> None:
-        """What this transaction had deleted and the load brings back has its final version in the buffer, or in the
-        load alone: a commit holds at most one version per entry."""
+        """Keys that this transaction had deleted and the load inserts again keep their final version in the buffer or
+        in the load, not in both: a commit holds at most one version per entry."""
         buffer = self._txn.buffer.of(plan)
         if buffer.removed:
             self._take_back_removed(plan, buffer, buffer.staged[len(buffer.staged) - count :])
@@ -132,7 +132,7 @@ class BulkInsert:
                 for position in positions[positions >= 0].tolist():
                     self._txn.buffer.delete_staged(removed, position)
 
-    # Secondary indexes and what is there already.
+    # Secondary indexes and existing rows.
 
     def _write_secondary(self, sorter: Sorter, plan: EntryPlan, primary: list[Segment]) -> list[Segment]:
         segments = sorter.sort_query(
@@ -145,7 +145,7 @@ class BulkInsert:
         return segments
 
     def _check_existing(self, sorter: Sorter, plan: EntryPlan, segments: list[Segment]) -> None:
-        """Raises on the first key of the load that is there already, committed or in this transaction."""
+        """Raises on the first key of the load that exists already, committed or in this transaction."""
         unique = distinct_of(self._plan, plan)
         if unique is None or not segments:
             return
@@ -156,7 +156,7 @@ class BulkInsert:
             raise unique.duplicate(hit)
 
     def _check_disjoint(self, sorter: Sorter, plan: EntryPlan, segments: Sequence[Segment]) -> None:
-        """Raises on the first key that several segments have, of which none has it twice."""
+        """Raises on the first key that occurs in more than one segment. No segment contains a key twice."""
         unique = distinct_of(self._plan, plan)
         if unique is None or (plan.is_primary and are_apart(segments)):
             return

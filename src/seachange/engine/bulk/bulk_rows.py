@@ -1,4 +1,4 @@
-"""The rows of a bulk insert as the primary index stores them, wherever they are made: here, or in a Spark task."""
+"""The rows of a bulk insert as the primary index stores them; runs in the engine and in Spark tasks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from seachange.storage.bulk import Distinct
 
 
 class Supply(Protocol):
-    """What rows get that do not bring it along."""
+    """The source of values that the rows do not contain."""
 
     def rowids(self, count: int) -> int:
-        """The first of so many consecutive hidden keys."""
+        """Reserves `count` consecutive hidden keys; returns the first."""
 
     def defaults(self, column: Column, count: int) -> Sequence[Any]:
         """Values of a default that is an expression."""
 
 
 def distinct_of(plan: WritePlan, entry: EntryPlan) -> Distinct | None:
-    """Which of the first key columns of an index must be unique within the load; None for none."""
+    """The leading key columns of an index that must be unique within the load; None if it is not unique."""
     width = (0 if plan.has_hidden_key else entry.key_width) if entry.is_primary else entry.unique_width
     if not width or not entry.checks:
         return None
@@ -40,10 +40,10 @@ def distinct_of(plan: WritePlan, entry: EntryPlan) -> Distinct | None:
 
 
 class BulkRows:
-    """Columns by id, hidden row ids and columns that are yet to come filled in, NULLs checked."""
+    """Converts a stream of rows: columns by id, hidden row ids and computed columns filled in, NULLs checked."""
 
     def __init__(self, plan: WritePlan, supply: Supply, filler: Filler | None, check: Callable[[], None]) -> None:
-        """`check` is called now and then, and may raise."""
+        """`check` is called for each batch, and may raise."""
         self._plan = plan
         self._supply = supply
         self._filler = filler
@@ -75,7 +75,7 @@ class BulkRows:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _missing(self, column: Column, count: int) -> pa.Array:
-        """What the load cannot have: the hidden key, and columns that are yet to come."""
+        """Values of columns that the load cannot contain: the hidden key, and columns that are not public yet."""
         if column.hidden:
             first = self._supply.rowids(count)
             return pa.array(np.arange(first, first + count, dtype=np.int64))

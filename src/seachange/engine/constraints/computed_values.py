@@ -1,7 +1,7 @@
-"""Columns whose values are computed, of many rows: those that are to take the place of others, and generated ones.
+"""Computed columns of batches of rows: conversions of columns that will replace others, and generated columns.
 
-**Invariant:** a row that has no value for a converted column is not refused. Its commit relies on a key which the
-change writes when it is published, so that of the two at most one is committed.
+**Invariant:** a row whose conversion fails is not refused. Its commit relies on a key that the schema change writes
+when it publishes the column, so at most one of the two commits.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def record_failures(txn: TransactionState, table: Table, failed: Failures) -> No
 
 
 def published_conversion(txn: TransactionState) -> errors.Error | None:
-    """Why a transaction cannot commit any more: a row of it has no value for a column that is in view by now. A
-    statement that stands for itself is run again, and told so by that."""
+    """The conversion error because of which a transaction cannot commit: one of its rows has no value for a column that
+    has become public. An autocommit statement is run again instead, and raises the error itself."""
     if txn.stands_alone:
         return None
     relied = {key: txn.shares[key] for key in txn.unconverted if key in txn.shares}
@@ -42,7 +42,7 @@ def published_conversion(txn: TransactionState) -> errors.Error | None:
 
 
 class Filler:
-    """`record` is told of values that new rows lack."""
+    """Computes values; calls `record` with the conversion errors of new rows."""
 
     def __init__(self, derivation: Derivation, duck: Duck, record: Callable[[Failures], None]) -> None:
         self._table = derivation.table
@@ -55,10 +55,10 @@ class Filler:
         return [c for c in self._table.columns if c.conversion is not None or (c.generated and not c.virtual)]
 
     def columns_from(self, changed: Collection[Column]) -> list[Column]:
-        """The columns whose values change with others."""
+        """The columns whose values depend on the changed ones."""
         ids = {column.id for column in changed}
         found: list[Column] = []
-        # A generated column may be made from a converted one.
+        # A generated column may depend on a converted one.
         for column in sorted(self._filled, key=lambda c: c.conversion is None):
             expression = column.conversion or column.generated
             if expression is not None and not ids.isdisjoint(expression.columns):
@@ -69,7 +69,7 @@ class Filler:
     def values(
         self, arrays: Mapping[str, pa.Array], name: Callable[[ColumnId], str], recorded: bool = False
     ) -> dict[str, pa.Array]:
-        """The computed columns of rows that are given as arrays, each under its name; `recorded`: the rows are new."""
+        """The computed columns of rows that are given as arrays, by name. `recorded`: the rows are new."""
         inputs = {c for e in self._filled for x in (e.conversion, e.generated) if x is not None for c in x.columns}
         count = len(next(iter(arrays.values())))
         nothing = [None] * count
@@ -86,7 +86,7 @@ class Filler:
 
 
 def filler_of(txn: TransactionState, plan: WritePlan) -> Filler | None:
-    """None where no column is computed."""
+    """None if no column is computed."""
     return filler_for(plan, txn.parts.duck, partial(record_failures, txn, plan.table))
 
 

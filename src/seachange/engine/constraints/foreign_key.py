@@ -1,12 +1,11 @@
-"""FOREIGN KEY constraints: what a statement's rows refer to, and what happens to the rows that referred to others.
+"""FOREIGN KEY constraints: the keys that written rows refer to, and the actions on rows that referred to changed keys.
 
-Writes are events. The actions that they call for (CASCADE, SET NULL, SET DEFAULT) are writes again, until there is
-nothing left to do; then, at the end of the statement or of the transaction, the keys in question are checked. A
-statement of several parts has one end.
+Writes are events. Their actions (CASCADE, SET NULL, SET DEFAULT) are writes again, until no event is left; then, at the
+end of the statement or of the transaction, the affected keys are checked. A statement of several parts has one end.
 
 **Invariant:** every key that a row of a commit was found to refer to is in the commit's shares, with the snapshot at
-which it was found; so of a child's insert and its parent's delete at the same time at most one is committed, at every
-isolation level. Deletes and changes of a unique key list that key, whether or not they know of a row that refers to it.
+which it was found; so of concurrent insert of a child and delete of its parent at most one commits, at every isolation
+level. Deletes and changes of a unique key list that key, whether or not a row is known to refer to it.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class WritingTransaction(ReadingTransaction, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """Rows of a table that were replaced (`new`) or deleted."""
+    """Rows of a table that were replaced (`new`) or deleted (None)."""
 
     table: Table
     old: Sequence[Row]
@@ -58,7 +57,7 @@ class _Event:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """Keys that a foreign key of `child` may refer to, and that were deleted."""
+    """Deleted keys that a foreign key of `child` may refer to."""
 
     child: Table
     key: ForeignKey
@@ -71,14 +70,14 @@ class ForeignKeys:
         self._txn = txn
         self._view = KeyView(txn)
         self._events: deque[_Event | _Left] = deque()
-        # Whether a statement of several parts is under way.
+        # Whether a statement of several parts is running.
         self._has_parts = False
         self._due: dict[ConstraintName, dict[Key, bool]] = {}
         self.deferral = Deferral()
         # To be checked when the transaction commits.
         self.deferred: dict[ConstraintName, dict[Key, bool]] = {}
 
-    # What happened.
+    # Events.
 
     def inserted(self, table: Table, rows: Sequence[Row]) -> None:
         if table.foreign_keys:
@@ -96,14 +95,14 @@ class ForeignKeys:
             self._settle()
 
     def left(self, child: Table, key: ForeignKey, keys: Iterable[Key], action: Action) -> None:
-        """Many keys that a foreign key of `child` may refer to were deleted."""
+        """Records many deleted keys that a foreign key of `child` may refer to."""
         self._events.append(_Left(child, key, dict.fromkeys(keys), action))
         self._settle()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written within is one statement: no part of it sees what foreign keys do for another, and what they
-        refuse in the middle may be right at its end."""
+        """Makes the writes within one statement: no part of it sees the actions of foreign keys for another part, and
+        checks run at its end."""
         if self._has_parts:
             yield
             return
@@ -119,8 +118,8 @@ class ForeignKeys:
     def needs_action(
         self, table: Table, child: Table, key: ForeignKey, pairs: Iterable[tuple[Row | None, Row | None]]
     ) -> bool:
-        """Rows of `table` were replaced or deleted before the foreign key was enforced. Raises if one that referred to
-        them is left, unless something is to be done about it: then it says so."""
+        """For rows of `table` that were replaced or deleted before the foreign key was enforced: raises if a row still
+        refers to one of them. Returns True if an action would be needed instead."""
         if key.state not in REFUSING:
             return False
         pick = pick_columns(table, table.index_by_id[key.parent_index].key)
@@ -144,7 +143,7 @@ class ForeignKeys:
 
     def set_deferral(self, names: Sequence[ConstraintName] | None, deferred: bool) -> None:
         if not deferred:
-            # They stay to be checked at COMMIT too: what they passed by may be taken back to a savepoint.
+            # They are checked again at COMMIT: ROLLBACK TO a savepoint may undo what made this check pass.
             self._check({name: keys for name, keys in self.deferred.items() if names is None or name in names})
         self.deferral = self.deferral.set(names, deferred)
 
@@ -153,7 +152,7 @@ class ForeignKeys:
         self._check(due)
 
     def _settle(self) -> None:
-        """The end of a statement: actions first, since they may remove what a check would object to."""
+        """The end of a statement: actions first, since they may remove rows that a check would reject."""
         if self._has_parts:
             return
         try:
@@ -171,24 +170,25 @@ class ForeignKeys:
         self._events.clear()
         self._due.clear()
 
-    # Rows that refer to others.
+    # Referring rows.
 
     def _refer(self, table: Table, rows: Iterable[Row]) -> None:
         for key, pick in self._txn.parts.write_plan(table).foreign_keys:
             self.require(table, key, [k for row in rows if key.refers(k := pick(row))])
 
     def require(self, table: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
-        """These keys must be there, or nobody may refer to them, at the end of the statement or transaction; `left`:
-        it is the parent that gave them up."""
+        """Records keys that must exist, or not be referred to, at the end of the statement or transaction; `left`: the
+        parent gave them up."""
         if key.state not in REFUSING:
-            # Whoever will check relies on the keys that were left before: the parent's, and those of its children.
+            # The job that validates the constraint relies on shares for keys written before: the parent's and its
+            # children's.
             if key.state in WRITTEN and not left:
                 self._share_present(key, set(keys))
             return
         due = self.deferred if self.is_deferred(table, key) else self._due
         due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
 
-    # Rows that others refer to.
+    # Referenced rows.
 
     def _act(self, event: _Event) -> None:
         table = event.table
@@ -213,7 +213,7 @@ class ForeignKeys:
         if action is Action.RESTRICT:
             raise self.still_referenced(child, key, pick(rows[0]))
         if action is Action.SET_DEFAULT:
-            # The default may be the very key that has gone.
+            # The default may be the very key that was removed.
             self.require(child, key, changes, left=True)
         replaced = [self._replacement(action, child, key, changes[pick(row)]) for row in rows]
         if None in replaced:
@@ -228,7 +228,7 @@ class ForeignKeys:
         return _Event(table, self._txn.fill(table, old), None if new is None else self._txn.fill(table, new))
 
     def _replacement(self, action: Action, child: Table, key: ForeignKey, now: Key | None) -> Key | None:
-        """What a row that referred to a key refers to now; None if it goes with it."""
+        """The new key of a referring row; None if the row is deleted."""
         match action:
             case Action.CASCADE:
                 return now
@@ -264,8 +264,8 @@ class ForeignKeys:
             raise (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
 
     def _share_present(self, key: ForeignKey, keys: set[Key]) -> None:
-        """What is not there cannot leave: such a row is found when all are validated. An index that is being built may
-        lack the entry of a parent that is there, so all keys are relied upon."""
+        """Only existing keys can be removed; rows that refer to missing ones are found by the validation. An index that
+        is being built may lack entries of existing parents, so all keys are shared then."""
         parent = self._parent(key)
         index = parent.index_by_id[key.parent_index]
         whole = keys - _mixed(keys)
@@ -273,7 +273,8 @@ class ForeignKeys:
         self.share(parent, key, whole.difference(missing))
 
     def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
-        """The commit relies on these keys of the parent. Nobody else can change a table that it creates."""
+        """Declares that the commit relies on these keys of the parent. A table that the transaction creates cannot be
+        changed by others."""
         if self._txn.pending.is_new(parent):
             return
         plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
@@ -304,12 +305,12 @@ class ForeignKeys:
 
 
 def _mixed(keys: Iterable[Key]) -> set[Key]:
-    """Keys with a NULL that refer to something all the same: no parent has one."""
+    """Keys with some NULL, of a foreign key with MATCH FULL: no parent has one."""
     return {key for key in keys if None in key}
 
 
 def _changed_keys(event: _Event, pick: Callable[[Row], Key]) -> dict[Key, Key | None]:
-    """The keys that rows had and have no longer, with what they have become."""
+    """The keys that rows no longer have, each with its replacement."""
     if event.new is None:
         return {key: None for row in event.old if None not in (key := pick(row))}
     pairs = [(pick(old), pick(new)) for old, new in zip(event.old, event.new, strict=True)]

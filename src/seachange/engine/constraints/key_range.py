@@ -1,4 +1,4 @@
-"""Which index leads to the rows that meet some conditions, and by which ranges of its keys."""
+"""The choice of an index for a set of conditions, and of the ranges of its keys to read."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KeyRange = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class KeyPath:
-    """`ranges` of the encoded keys of an index, each [low, high); `columns` are the names of the key's columns that
-    they are made from, the first `exact` of which are equal to constants, or NULL (`has_nulls`)."""
+    """`ranges` of the encoded keys of an index, each [low, high); `columns` are the names of the key columns that they
+    are built from, the first `exact` of which equal constants, or are NULL (`has_nulls`)."""
 
     plan: EntryPlan
     ranges: tuple[KeyRange, ...]
@@ -35,12 +35,13 @@ class KeyPath:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all columns of the index's own key are equal to constants."""
+        """Whether all columns of the index's own key equal constants."""
         return self.exact >= len(self.plan.index.key) and not self.has_nulls
 
     @property
     def rank(self) -> tuple[bool, int, int, bool]:
-        """The higher, the fewer rows it leads to, as far as can be told: a whole unique key, then equal columns."""
+        """An estimate, higher for fewer rows: a whole unique key first, then the number of columns that equal
+        constants."""
         return self.plan.index.unique and self.is_whole, self.exact, len(self.columns), self.plan.is_primary
 
 
@@ -78,7 +79,7 @@ def _path(
 
 
 def _bounds(codec: KeyCodec, position: int, conditions: Sequence[Condition]) -> KeyRange:
-    """The narrowest range of one column's encoded values, and whatever follows them; NULL meets no condition."""
+    """The narrowest range of one column's encoded values with any suffix; NULL meets no condition."""
     low, high = FIRST_VALUE, NULL
     for condition in conditions:
         match condition:

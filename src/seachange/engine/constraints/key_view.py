@@ -1,6 +1,6 @@
 """Keys as one transaction sees them: its own buffer over what was committed at its snapshot.
 
-A few keys are looked up one by one; many are one join in DuckDB.
+Few keys are looked up one by one; many are one join in DuckDB.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from seachange.storage.small_arrays import array_of
 from seachange.values.number_coercion import INTEGER_BITS
 
 Row = tuple[Any, ...]
-# Up to so many keys are looked up without DuckDB.
+# Up to this many keys are looked up without DuckDB.
 LOOKUPS_MAX = 64
 
 
@@ -47,7 +47,7 @@ class KeyView:
     # Unique keys.
 
     def missing(self, table: Table, index: Index, keys: Collection[Key]) -> list[Key]:
-        """Which of these keys, without NULLs, no row has in a unique index."""
+        """The keys (without NULLs) that no row has in a unique index."""
         if len(keys) <= LOOKUPS_MAX:
             return [key for key in keys if not self.holds(table, index, key)]
         columns = [table.column_by_id[c] for c in index.key]
@@ -86,8 +86,8 @@ class KeyView:
     # Rows by any columns.
 
     def rows_with(self, table: Table, columns: Sequence[ColumnId], keys: Collection[Key]) -> list[Row]:
-        """The rows of a table whose values in these columns are among the keys, which may be of wider types and have
-        NULLs."""
+        """The rows of a table whose values in these columns are among the keys. The keys may be of wider types and
+        contain NULLs."""
         wanted = [table.column_by_id[c] for c in columns]
         keys = [key for key in keys if all(map(_can_hold, wanted, key))]
         if not keys:
@@ -131,7 +131,7 @@ class KeyView:
     # Queries.
 
     def scan(self, table: Table, index: Index, columns: Sequence[Column]) -> Scan:
-        """The rows of an index as `columns`, named after their ids."""
+        """The rows of an index as `columns`, named by their ids."""
         own = self._txn.buffer.indexes.get(index.id)
         overlay = own.overlay() if own is not None else Overlay()
         parts = self._txn.index_parts(table, index)
@@ -144,7 +144,7 @@ class KeyView:
 
 
 def _can_hold(column: Column, value: Any) -> bool:
-    """Whether a column may have the value of a key that it refers to: that may be a number beyond its own."""
+    """Whether a column can hold the value of a referenced key, which may be of a wider integer type."""
     bits = INTEGER_BITS.get(column.type.kind)
     return bits is None or not isinstance(value, int) or -(1 << (bits - 1)) <= value < 1 << (bits - 1)
 
@@ -155,7 +155,7 @@ def by_id(scan: Scan, columns: Sequence[Column]) -> Scan:
 
 
 def without(wanted: Scan, present: Scan, columns: Sequence[Column], others: Sequence[Column], end: str = "") -> Scan:
-    """The rows of one scan whose `columns` no row of the other has as its `others`."""
+    """The rows of `wanted` whose `columns` equal the `others` of no row of `present`."""
     pairs = zip(columns, others, strict=True)
     same = " AND ".join(f"w.{column_name(c.id)} = p.{column_name(o.id)}" for c, o in pairs)
     sql = f"SELECT w.* FROM ({wanted.sql}) w ANTI JOIN ({present.sql}) p ON {same} {end}"  # noqa: S608 - named by id

@@ -1,4 +1,4 @@
-"""Which row has a unique key: the transaction's own rows first, then committed ones that it has not changed."""
+"""Lookup by unique key: the transaction's own rows first, then committed rows that it has not changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 
 
 def find_primary_key(txn: TransactionState, plan: WritePlan, index: Index, key: Key, is_new: bool) -> Key | None:
-    """`is_new`: the transaction made the table, so nothing of it is committed."""
+    """`is_new`: the transaction created the table, so none of its rows are committed."""
     entry = next(entry for entry in plan.entries if entry.index.id == index.id)
     positions = {column: i for i, (column, _) in enumerate(entry.columns)}
     for stored in _entries(txn, plan, entry, key, is_new):
@@ -39,7 +39,7 @@ def _entries(txn: TransactionState, plan: WritePlan, entry: EntryPlan, key: Key,
 
 
 def _only(found: StoredRow | None) -> list[StoredRow]:
-    """A primary index that is yet to come has at most one row for a key."""
+    """A future primary index has at most one row for a key."""
     return [] if found is None else [found]
 
 

@@ -1,4 +1,4 @@
-"""Temporary tables whose sessions are gone without having dropped them: their process was killed."""
+"""Temporary tables of sessions that ended without dropping them, because their process was killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seachange.storage.plan import quote
 
 
 def drop_left(node: Node) -> None:
-    """Whoever opens the database does it. What cannot be dropped now is left to the next."""
+    """Called by each node that opens the database. A table that cannot be dropped now is left to the next node."""
     found = [table for table in node.epoch.schemas.newest.by_id.values() if epoch_of(table.schema) is not None]
     if not found:
         return

@@ -1,8 +1,10 @@
-"""Back-ups: a copy of the catalog as of one sequence, and of the files that it refers to, while everybody works.
+"""Backups: a copy of the catalog as of one sequence, and of the files that it refers to, while the database is in use.
 
-**Invariant:** while a back-up is made nobody collects garbage: every file that the copy of the catalog refers to stays
-until it was copied. Whoever loses that hold, because its epoch ended, fails at the end, and leaves no manifest.
-**Invariant:** a folder with a manifest is a whole back-up: it is written last, when all else is on the disk.
+**Invariant:** no garbage is collected during a backup, so every file that the copied catalog refers to exists until it
+has been copied. A backup whose epoch ends loses that guarantee: it fails at the end and leaves no manifest.
+
+**Invariant:** a folder with a manifest is a complete backup: the manifest is written last, after everything else is on
+disk.
 """
 
 from __future__ import annotations
@@ -30,20 +32,20 @@ from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_
 from seachange.runtime.identity import propose_identity, settle_identity
 from seachange.runtime.permissions import copy_file, create_data_folder, create_file, create_folder
 
-# That of release 0.1.0, the first that makes back-ups.
+# The format of release 0.1.0, the first with backups.
 OLDEST_FORMAT = 7
 _NAME = "backup"
 _EXPIRY_MS = 30_000
 _ALL_REQUESTS = (1 << 63) - 1
 _BEAT_SECONDS = 5.0
-# How long another's collection of garbage is waited for, and how often it is looked at.
+# How long to wait for a running garbage collection, and how often to poll it.
 _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`files` are those in the folder of segments, with their sizes; `database` is the id of the database that was
-    copied, which older back-ups do not have."""
+    """`files` are the names and sizes of the segment files; `database` is the id of the source database, which older
+    backups do not have."""
 
     format: int
     catalog: str
@@ -57,7 +59,7 @@ class Manifest:
 
 
 def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
-    """Into a folder that is not there yet, or is empty."""
+    """Writes to a folder that does not exist yet, or is empty."""
     check_database_exists(data)
     _make_empty(target)
     catalog, identity = open_database(catalog_url, data, creates=False)
@@ -65,7 +67,7 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
         with _holding_garbage(catalog) as epoch:
             head = catalog.copy_to(target)
             files = _copy_files(data / SEGMENTS, target / SEGMENTS)
-            # An epoch that has ended holds nothing, and raises.
+            # Raises if the epoch has ended: then garbage may have been collected.
             catalog.claim(epoch, GC_CLAIM)
     finally:
         catalog.close()
@@ -83,18 +85,18 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
 
 
 def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
-    """A new database, with an id of its own, of a back-up. It can be opened when all of it is on the disk."""
+    """Creates a new database, with an id of its own, from a backup. It can be opened once all of it is on disk."""
     manifest = _read_manifest(source)
     kind = catalog_kind(catalog_url)
     if kind != manifest.catalog:
-        raise errors.BackupProblem(path=source, detail=f"its catalog is of kind {manifest.catalog}, not {kind}")
+        raise errors.BackupProblem(path=source, detail=f"its catalog is {manifest.catalog}, not {kind}")
     _make_empty(data)
     identity = propose_identity(data / SEGMENTS, SYSTEM_ENTROPY)
     copied = _copy_files(source / SEGMENTS, data / SEGMENTS)
     if copied != manifest.files:
         wrong = sorted(name for name, size in manifest.files.items() if copied.get(name) != size)
         raise errors.BackupProblem(
-            path=source, detail=f"{len(wrong)} files are missing or not whole, {wrong[:1]} first"
+            path=source, detail=f"{len(wrong)} files are missing or incomplete, {wrong[:1]} first"
         )
     with named_errors("write", str(data)):
         if (source / SETTINGS_FILE).exists():
@@ -111,7 +113,9 @@ def _read_manifest(source: Path) -> Manifest:
     try:
         manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise errors.BackupProblem(path=source, detail=f"there is no {MANIFEST}: it is none, or not whole") from None
+        raise errors.BackupProblem(
+            path=source, detail=f"there is no {MANIFEST}: not a backup, or an incomplete one"
+        ) from None
     except (OSError, ValueError, TypeError) as problem:
         raise errors.BackupProblem(path=source, detail=f"{MANIFEST} cannot be read: {problem}") from problem
     if not OLDEST_FORMAT <= manifest.format <= FORMAT:
@@ -122,9 +126,9 @@ def _read_manifest(source: Path) -> Manifest:
 
 @contextmanager
 def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
-    """A node of its own, which does nothing but keep others from deleting files."""
+    """Registers a node of its own that holds the garbage collection claim, so that no file is deleted."""
     epoch = catalog.register_node(_NAME, _EXPIRY_MS, CURRENT.number)
-    # It writes to no table: no lock on one waits for it.
+    # It writes to no table, so no table lock waits for it.
     catalog.answer_requests(epoch, _ALL_REQUESTS)
     stopped = threading.Event()
     beating = threading.Thread(target=_beat, args=(catalog, epoch, stopped), name="seachange-backup", daemon=True)
@@ -133,7 +137,9 @@ def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
         waited = 0.0
         while not catalog.claim(epoch, GC_CLAIM):
             if waited >= _WAIT_SECONDS:
-                raise errors.LockNotAvailable(detail="another node, or back-up, keeps the files of the database")
+                raise errors.LockNotAvailable(
+                    detail="another node or backup holds the garbage collection claim of the database"
+                )
             stopped.wait(_LOOK_SECONDS)
             waited += _LOOK_SECONDS
         yield epoch
@@ -145,17 +151,18 @@ def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
 
 
 def _beat(catalog: Catalog, epoch: Epoch, stopped: threading.Event) -> None:
-    """Its marks go with the log: no change of the schema waits for a back-up."""
+    """Heartbeats with marks at the head, so that no schema change waits for a backup."""
     while not stopped.wait(_BEAT_SECONDS):
         with suppress(errors.Error):
             catalog.heartbeat(epoch, catalog.head())
 
 
 def _copy_files(source: Path, target: Path) -> dict[str, int]:
-    """Files never change, and so may be copied at any time; those that are being written belong to nobody yet."""
+    """Segment files are immutable, so they can be copied at any time. Temporary files are not part of the database
+    yet."""
     with named_errors("copy", str(source)):
         create_folder(target)
-        # Nor is the id copied: a copy is another database.
+        # The id is not copied either: the copy is another database.
         names = [n for n in sorted(os.listdir(source)) if not n.startswith((TEMPORARY_PREFIX, IDENTITY_NAME))]
         return {name: copy_file(source / name, target / name) for name in names}
 

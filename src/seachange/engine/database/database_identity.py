@@ -1,10 +1,11 @@
-"""Opening the catalog and the folder of one database, and never those of two.
+"""Opening a catalog and a folder, only if they are of the same database.
 
-Both have the id of the database. A new one is proposed in the folder, bound to the catalog, and settled in the folder
-(`runtime/identity.py`); a folder of a release without ids is adopted in the same way, if the catalog has none either
-and names the files that are there.
+Both contain the id of the database. A new id is proposed in the folder, bound in the catalog, and confirmed in the
+folder (`runtime/identity.py`). A folder of a release without ids is adopted in the same way, if the catalog has no id
+either and names the files that are there.
 
-**Invariant:** no node works before the ids of the folder and of the catalog were found to be the same.
+**Invariant:** no node works before the ids of the folder and of the catalog have been compared and found equal.
+
 **Invariant:** no catalog is created for a folder that has an id or segments.
 """
 
@@ -31,18 +32,20 @@ from seachange.runtime.identity import (
 from seachange.runtime.permissions import create_data_folder
 from seachange.storage.segment_footer import checksum_of, segment_name
 
-# Where the files of segments are, inside a data folder.
+# The subfolder of a data folder with the segment files.
 SEGMENTS = "segments"
-# In a back-up: what is there is restored, never opened.
+# Marks a folder as a backup, which can be restored but not opened.
 MANIFEST = "manifest.json"
 
 
 def open_database(url: str | None, data: Path, creates: bool = True) -> tuple[Catalog, str]:
-    """The catalog of the database in a folder, and the id of both. CatalogMissing if there is none, and it is not to be
-    created."""
+    """Opens the catalog of the database in a folder; returns it with the id of both. Raises CatalogMissing if there is
+    none and `creates` is False."""
     folder = data / SEGMENTS
     if (data / MANIFEST).exists():
-        raise errors.DataFolderProblem(path=data, detail="it is a back-up; make a database of it by seachange restore")
+        raise errors.DataFolderProblem(
+            path=data, detail="it is a backup; create a database from it with seachange restore"
+        )
     is_new = read_identity(folder) is None and not segment_files(folder)
     if is_new and creates and url is None:
         create_data_folder(data)
@@ -55,7 +58,7 @@ def open_database(url: str | None, data: Path, creates: bool = True) -> tuple[Ca
 
 
 class Pairing:
-    """A catalog and a folder of which it is to be shown that they belong together."""
+    """Verifies that a catalog and a folder belong together."""
 
     def __init__(self, catalog: Catalog, name: str, folder: Path) -> None:
         self._catalog = catalog
@@ -63,19 +66,19 @@ class Pairing:
         self._folder = folder
 
     def run(self) -> str:
-        """The id that both have."""
+        """Returns the id of both."""
         bound = self._catalog.identity()
-        found = read_identity(self._folder)
+        stored = read_identity(self._folder)
         if bound is None:
-            if found is not None:
-                raise self._wrong(f"the folder has the id {found}, the catalog has none")
+            if stored is not None:
+                raise self._wrong(f"the folder has the id {stored}, the catalog has none")
             bound = self._bind()
-        if found is None:
-            found = settle_identity(self._folder, bound)
-        if found is None:
+        if stored is None:
+            stored = settle_identity(self._folder, bound)
+        if stored is None:
             raise self._wrong(f"the catalog has the id {bound}, the folder has none")
-        if found != bound:
-            raise self._wrong(f"the catalog has the id {bound}, the folder has {found}")
+        if stored != bound:
+            raise self._wrong(f"the catalog has the id {bound}, the folder has {stored}")
         return bound
 
     def _bind(self) -> str:
@@ -88,19 +91,21 @@ class Pairing:
         return bound
 
     def _check_files(self) -> None:
-        """That the files of a folder without an id are those of a catalog without one."""
+        """Checks that the files of a folder without an id are those of a catalog without one."""
         known = self._catalog.known_files()
         there = segment_files(self._folder)
         if not known.attached:
             unneeded = known.in_use | known.garbage
             strange = [name for name in there if int(name.partition(".")[0], 16) not in unneeded]
             if strange:
-                raise self._wrong(f"the folder has files that the catalog does not know, {strange[0]} for one")
+                raise self._wrong(f"the folder has files that the catalog does not know, for example {strange[0]}")
             return
         whole = [file for file in known.attached if self._size(file) == file.size_bytes]
-        # Half of them, and not all: a database with a file that is damaged must still be opened.
+        # Half of them is enough: a database with damaged files must still be opened.
         if 2 * len(whole) < len(known.attached) or not self._has_checksum(whole[-1]):
-            detail = f"of {len(known.attached)} files that the catalog names, {len(whole)} are there with the same size"
+            detail = (
+                f"of {len(known.attached)} files that the catalog names, {len(whole)} are present with the same size"
+            )
             raise self._wrong(detail)
 
     def _size(self, file: AttachedFile) -> int | None:

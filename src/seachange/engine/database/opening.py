@@ -26,9 +26,9 @@ from seachange.storage.warehouse import Warehouse
 
 
 def check_database_exists(data: Path) -> None:
-    """For what would be of no use on a new one."""
+    """For commands that make no sense on a new database."""
     if not (data / SEGMENTS).is_dir():
-        raise errors.DataFolderProblem(path=data, detail="there is no database in it")
+        raise errors.DataFolderProblem(path=data, detail="it does not contain a database")
 
 
 def open_node(
@@ -39,8 +39,8 @@ def open_node(
     retention_us: int | None = None,
     creates: bool = True,
 ) -> Node:
-    """A node of its own over the database in a folder, which is created if there is none and `creates` allows it. What
-    is not given is as the folder's `seachange.toml` says."""
+    """Opens a node of its own over the database in a folder, which is created if there is none and `creates` is True.
+    Options that are None come from the folder's `seachange.toml`."""
     data = data.absolute()
     settings = SessionSettings(read_settings(data))
     if expiry_ms is None:
@@ -97,7 +97,7 @@ def acquire_node(data: Path, catalog: str | None = None, creates: bool = True) -
 
 
 def release_node(node: Node) -> None:
-    """Gives up one use of a shared node; the last one closes it."""
+    """Releases one use of a shared node; the last release closes it."""
     with _lock:
         for key, shared in _shared.items():
             if shared.node is node:

@@ -1,4 +1,4 @@
-"""Statements that are queued: how they are put there, and how they begin when their turn has come."""
+"""Queued statements: beginning a queued job when its turn comes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from seachange.model.jobs import JobId
 
 
 def begin_queued(node: Node, job: Job, interrupts: SessionInterrupts) -> Collection[JobId]:
-    """Plans and begins the statement of a queued job, for whoever has sent it; gives the jobs that stand in its way. It
-    may have to wait for transactions that hold what it changes, and ends by an interrupt then."""
+    """Plans and begins the statement of a queued job, as the user who sent it; returns the jobs that block it. It may
+    have to wait for transactions that hold locks on what it changes; an interrupt ends that wait."""
     assert job.queued is not None
     session = Session(node, job.queued.user, job.queued.database)
     try:

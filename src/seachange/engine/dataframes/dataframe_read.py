@@ -1,7 +1,7 @@
-"""A table as a Spark DataFrame, at the snapshot of a transaction and under its own writes.
+"""A table as a Spark DataFrame, at the snapshot of a transaction, including its own writes.
 
-**Invariant:** what a DataFrame reads is held in the registry, so that nothing of it is collected, until its transaction
-ends; of one that was made outside of a transaction, until its connection is closed.
+**Invariant:** the snapshot that a DataFrame reads is pinned in the registry, so that its files are not collected, until
+its transaction ends; for a DataFrame that was created outside of a transaction, until its connection is closed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from seachange.pipeline.spark_backend import load_spark
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import Key
 
-# PySpark may not be there to import its types from.
+# PySpark is optional, so its types cannot be imported.
 DataFrame = Any
 SparkSession = Any
 
 
 def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: SnapshotPins) -> DataFrame:
-    """`holds` keep what it reads."""
+    """`holds` pins the snapshot."""
     half = load_spark()
     holds.add(txn.epoch.registry, txn.snapshot)
     txn.note_scan(table)
@@ -36,12 +36,12 @@ def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: Snap
 
 
 def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:
-    """Of its enum types, by their ids."""
+    """The labels of its enum types, by type id."""
     return {c.type.enum: column_labels(txn, c).shown for c in table.columns if c.type.enum}
 
 
 def _without_hidden(txn: Transaction, parts: SnapshotParts, own: IndexBuffer) -> SnapshotParts:
-    """What was committed, without the rows that the transaction has replaced or removed."""
+    """The committed rows without those that the transaction has replaced or removed."""
     warehouse, plan = txn.parts.warehouse, own.plan
     key = plan.columns[: plan.key_width]
     hidden: list[Key] = [entry.key for entry in own.entries.values() if entry.existed]

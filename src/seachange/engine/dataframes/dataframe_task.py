@@ -1,7 +1,7 @@
-"""One unit of a DataFrame's rows, as sorted segments of every index: in this process or in a Spark task.
+"""A task that writes one unit of a DataFrame's rows as sorted segments of every index, in this process or in Spark.
 
-**Invariant:** a task is a pure function of its fields and of files that never change: what is drawn for its rows was
-drawn before it was sent, so that every attempt at it writes the same rows.
+**Invariant:** a task is a pure function of its fields and of immutable files: sequence values and other defaults are
+drawn before it is sent, so that every attempt writes the same rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from seachange.storage.entries import select_entries
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
 
-# Of a row that cannot be converted, so many characters are shown.
+# The maximum length of a row in the message of a conversion error.
 _SHOWN_MAX = 300
 
 
@@ -63,8 +63,8 @@ class WroteUnit:
 
 @dataclass(frozen=True, slots=True)
 class WriteUnit:
-    """`files` hold `rows` rows of the DataFrame. `shapes` are those of the indexes to be written, the primary one
-    first; `drawn` the values of defaults that are expressions, one for each row."""
+    """`files` hold `rows` rows of the DataFrame. `shapes` are the shapes of the indexes to write, the primary one
+    first; `drawn` are the values of defaults that are expressions, one per row."""
 
     table: Table
     query: FrameQuery
@@ -74,7 +74,7 @@ class WriteUnit:
     rows: int
     read_bytes: int
     first_rowid: int
-    # Of the enum types of columns that are given.
+    # The labels of the enum types of columns that the DataFrame contains.
     labels: tuple[tuple[ColumnId, Labels], ...]
     drawn: tuple[tuple[ColumnId, pa.Array], ...]
 
@@ -101,7 +101,7 @@ class WriteUnit:
 
 
 class _Given:
-    """What was drawn for the rows of a unit, handed out batch by batch."""
+    """Hands out the values that were drawn for the rows of a unit, batch by batch."""
 
     def __init__(self, unit: WriteUnit) -> None:
         self._next_rowid = unit.first_rowid
@@ -117,8 +117,8 @@ class _Given:
         if len(values) < count:
             raise errors.Bug(detail=f"fewer values were drawn for column {column.name} than there are rows")
         self._left[column.id] = values[count:]
-        found: Sequence[Any] = values[:count]
-        return found
+        batch: Sequence[Any] = values[:count]
+        return batch
 
 
 class _Writing:
@@ -166,7 +166,7 @@ class _Writing:
                 return stream.pass_to(lambda given: sort(rows.stored(given)))
 
     def _complete(self, arrays: list[pa.Array]) -> list[pa.Array]:
-        """With what defaults have drawn for the columns that the DataFrame lacks, and labels as rows hold them."""
+        """Adds drawn defaults for the columns that the DataFrame lacks, and encodes enum labels."""
         drawn, labels = dict(self._unit.drawn), dict(self._unit.labels)
         return [
             pa.array(self._supply.defaults(column, len(array)), arrow_type(column.type))
@@ -191,14 +191,14 @@ class _Writing:
         checks = self._plan.checks
         if checks is None or not primary:
             return
-        # A task on another machine is killed with its process.
+        # A task on another machine is cancelled by ending its process.
         interrupts = self._kernel_context.interrupts
         ours = interrupts if isinstance(interrupts, SessionInterrupts) else SessionInterrupts()
         scan = scan_rows(self._unit.table, parts_of(primary), self._kernel_context.warehouse)
         checks.verify_scan(scan, self._duck, ours)
 
     def _located(self, problem: errors.Error) -> errors.Error:
-        """The error with the column and the row that it is due to."""
+        """The error with the column and the row that caused it."""
         sorter, unit = self._sorter, self._unit
         sorter.ask(f"SET TimeZone = '{unit.zone}'")
         listed = ", ".join("'" + file.replace("'", "''") + "'" for file in unit.files)

@@ -1,11 +1,12 @@
-"""The rows of a DataFrame into a table: put down by Spark's executors, written as segments by tasks, attached once.
+"""Writing the rows of a DataFrame to a table: spooled by Spark's executors, written as segments by tasks, attached
+once.
 
-Spark evaluates the DataFrame and puts its rows down in a folder, as it does with any result: whatever it tries again or
-twice, each row is there once. Files of that folder make units, each of which a task makes segments of, here or on the
-executors. The segments are staged in the transaction like those of any load.
+Spark evaluates the DataFrame and writes its rows to a folder with its commit protocol, so each row is there once in
+spite of retries and speculative execution. The files of that folder are grouped into units; a task per unit, here or on
+the executors, writes segments. The segments are staged in the transaction like those of any load.
 
 **Invariant:** the driver is a node like any other: the write is planned with the versions of its snapshot, and its
-commit is made to fit what has been published since.
+commit is rebased on what has been published since.
 
 **Invariant:** generated values for the rows are drawn by the driver before a task is sent.
 """
@@ -44,9 +45,9 @@ from seachange.storage.spill import SortLimits
 from seachange.storage.spool import spool_folder, sweep_spool
 from seachange.values.timezone import session_zone
 
-# PySpark may not be there to import its types from.
+# PySpark is optional, so its types cannot be imported.
 DataFrame = Any
-# Spark begins a new file after so many rows, so that units can be cut.
+# Spark begins a new file after this many rows, so that files can be grouped into units.
 _FILE_ROWS_MAX = 500_000
 
 
@@ -58,7 +59,7 @@ class SpooledFile:
 
 
 def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings: Sequence[tuple[str, str]] = ()) -> int:
-    """Gives the number of rows; `settings` are what the session says of pipelines."""
+    """Returns the number of rows; `settings` are the pipeline settings of the session."""
     half = load_spark()
     described = [FrameColumn(*column) for column in half.frame_writes.describe_frame(frame)]
     query = plan_frame(table, described, half.frame_writes.is_case_sensitive(frame))
@@ -97,7 +98,7 @@ class _FrameInsert:
         with self._kernel_context() as kernel_context, self._executor(kernel_context, files) as executor:
             groups = list(_group(files, executor.sizes(sum(file.rows for file in files)).unit_rows))
             wrote: list[WroteUnit] = []
-            # What is drawn for rows is held in memory until they are written.
+            # Drawn values are held in memory until their rows are written.
             step = max(2 * executor.hands, 1) if self._drawn() else len(groups)
             for first in range(0, len(groups), step):
                 wrote += run_all(executor, [self._unit(group, load) for group in groups[first : first + step]])
@@ -111,7 +112,7 @@ class _FrameInsert:
         by_index = [dict(unit.segments) for unit in wrote]
         entries = [entry for entry in self._plan.entries if entry.is_primary or entry.behaviour.writes]
         written: Written = [(e, [s for unit in by_index for s in unit[e.index.id]]) for e in entries]
-        # Whoever wrote them has read them back.
+        # The writer has verified them already.
         self._txn.parts.warehouse.remember(segment for _, segments in written for segment in segments)
         load.adopt(written)
 
@@ -135,7 +136,8 @@ class _FrameInsert:
         )
 
     def _drawn(self) -> list[Column]:
-        """The columns whose values each row asks for: what the DataFrame lacks, and what is yet to come."""
+        """The columns whose defaults are drawn per row: those that the DataFrame lacks, and those that are not public
+        yet."""
         given: set[ColumnId] = {column.id for column in self._query.given}
         columns = self._plan.table.columns
         return [c for c in columns if not c.hidden and c.id not in given and is_drawn(c) and c.conversion is None]
@@ -143,11 +145,12 @@ class _FrameInsert:
     def _draw(self, column: Column, count: int) -> pa.Array:
         return pa.array(self._txn.defaults(column, count), arrow_type(column.type))
 
-    # Who writes them.
+    # Executors.
 
     @contextmanager
     def _kernel_context(self) -> Iterator[KernelContext]:
-        """What was reserved is given up, unless it is staged in the end or somebody may still be writing it."""
+        """Reserved segments are abandoned on failure, except those that are staged or may still be written by a
+        task."""
         parts, epoch = self._txn.parts, self._txn.epoch.epoch
         reserved: set[SegmentId] = set()
 
@@ -191,7 +194,7 @@ class _FrameInsert:
             yield LocalExecutor(kernel_context, settings.sizes or Sizes())
             return
         data = self._txn.parts.data
-        # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
+        # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
         with self._half.host.HOST.using(settings.spark, kernel_context.interrupts.check) as application:
             spill = str(data / "tmp") if application.master.startswith("local") else None
             limits = SortLimits(settings.memory_bytes, 1)
@@ -205,7 +208,7 @@ class _FrameInsert:
 
 
 def _list_files(folder: Path) -> list[SpooledFile]:
-    """The files with rows, in the order of the partitions that they are of."""
+    """The non-empty files, in the order of their partitions."""
     found = []
     for path in sorted(folder.glob("part-*")):
         with reading(path.name):
@@ -216,7 +219,7 @@ def _list_files(folder: Path) -> list[SpooledFile]:
 
 
 def _group(files: Sequence[SpooledFile], rows_max: int) -> Iterator[list[SpooledFile]]:
-    """Files one after the other, of about so many rows together."""
+    """Groups of consecutive files with at most about `rows_max` rows each."""
     held: list[SpooledFile] = []
     rows = 0
     for file in files:

@@ -1,4 +1,4 @@
-"""CHECK constraints: row by row without DuckDB where that is certain, many rows by one query.
+"""CHECK constraints: evaluated row by row in Python where that gives the exact result, otherwise by one DuckDB query.
 
 **Invariant:** an expression passes unless it is false: NULL passes.
 """
@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class RowChecks:
-    """The checks of one version of a table, each with its Python form if it has one."""
+    """The checks of one version of a table, each with its compiled Python form if it has one."""
 
     table: Table
     rules: tuple[tuple[Check, Evaluate | None], ...]
@@ -68,7 +68,7 @@ class RowChecks:
         return [rows[position] for (position,) in sorted(found)]
 
     def verify_scan(self, scan: Scan, duck: Duck, interrupts: SessionInterrupts) -> None:
-        """The same for the rows of a scan of all columns, named by their labels, in one query."""
+        """Checks the rows of a scan of all columns, named by their labels, in one query."""
         columns = self.table.columns
         named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in columns)
         failed = [f"({check.expression}) IS FALSE" for check, _ in self.rules]

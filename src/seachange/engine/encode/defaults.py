@@ -26,7 +26,7 @@ Draw = Callable[[DescriptorId, int], Sequence[int]]
 
 
 class DefaultValues:
-    """`draw` gives so many values of a sequence; `moments` is what functions of time tell."""
+    """`draw` returns the next values of a sequence; `moments` are the values of time functions in the transaction."""
 
     def __init__(self, duck: Duck, entropy: Entropy, moments: dict[str, int], draw: Draw) -> None:
         self._duck = duck
@@ -35,7 +35,7 @@ class DefaultValues:
         self._draw = draw
 
     def of(self, column: Column, count: int) -> list[Any]:
-        """In the type of the column, one for each row."""
+        """One value per row, in the type of the column."""
         drawn = read_drawn(drawn_text(column))
         coerce = coercer(column.type)
         match drawn.source:
@@ -57,7 +57,7 @@ class DefaultValues:
         return _EPOCH + dt.timedelta(microseconds=self._moments[TRANSACTION])
 
     def _random(self) -> float:
-        """From 0 up to, but not including, 1, in all values that are equally far apart."""
+        """A multiple of 2^-53 in [0, 1)."""
         return (int.from_bytes(self._entropy.token(7), "big") >> 3) * 2.0**-53
 
     def _by_duckdb(self, drawn: DrawnDefault, count: int) -> list[Any]:
@@ -68,5 +68,5 @@ class DefaultValues:
         sql = f"SELECT {drawn.text} FROM drawn ORDER BY position"  # noqa: S608 - generated from a checked tree
         with closing(DuckSession(self._duck.cursor(), self._moments)) as session:
             session.set_zone(session_zone())
-            found = session.rows(DuckQuery(sql, {}, {"drawn": rows}, used)).rows
-        return [value for (value,) in found]
+            rows_found = session.rows(DuckQuery(sql, {}, {"drawn": rows}, used)).rows
+        return [value for (value,) in rows_found]

@@ -1,8 +1,8 @@
-"""What index entries need besides a row's own values: columns that are computed, and whether the row is in an index.
+"""Derived rows: a row with its computed columns, and its membership in partial indexes.
 
 **Invariant:** a derived row has the values of converted, generated and virtual columns in their places, and after all
-columns, for each partial index in order, whether the row meets its predicate (True, or False or None). Deriving a row
-twice changes nothing.
+columns, for each partial index in order, the value of its predicate (True, False or None). Deriving a row twice changes
+nothing.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from seachange.values.types import Kind, SqlType
 Row = tuple[Any, ...]
 Failures = dict[ColumnId, errors.Error]
 _BOOLEAN = SqlType(Kind.BOOLEAN)
-# Too little memory, a cancel, a file that cannot be read: nothing that the value is to blame for.
+# Classes of errors that are not caused by the value: out of memory, cancelled, I/O error.
 _PASSING = frozenset({"53", "57", "58"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One value: where it goes in the row, and its Python form if it has one. The values of a `converted` column, or
-    of a generated one that is yet to come, may not exist, or be NULL where one is `required`: its change fails then,
-    not the writer."""
+    """One computed value: its position in the row, and its compiled Python form if it has one. For a `converted`
+    column, or a generated one that is not public yet, the value may be missing, or NULL although `required`: then the
+    schema change fails, not the writer."""
 
     position: int
     expression: Expression
@@ -57,12 +57,12 @@ class Derivation:
 
     @property
     def fills(self) -> bool:
-        """Whether it computes columns that rows are stored with."""
+        """Whether it computes columns that are stored with the rows."""
         width = len(self.table.columns)
         return any(i.position < width and not self.table.columns[i.position].virtual for i in self.items)
 
     def derive(self, rows: Sequence[Row], duck: Duck, failed: Failures | None = None) -> list[Row]:
-        """`failed` is told of converted columns that a row has no value for, and why."""
+        """`failed` receives the error of each converted column that has no value for some row."""
         width = len(self.table.columns)
         room = (None,) * (sum(item.position >= width for item in self.items))
         derived = [[*row[:width], *room] for row in rows]
@@ -88,17 +88,18 @@ class Derivation:
         return values
 
     def _known_values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
-        """NULL where there is none."""
+        """The values, NULL where the computation fails."""
         try:
             return self._computed(item, rows, duck, lenient=True)
         except errors.Error as problem:
             if problem.sqlstate[:2] in _PASSING:
                 raise
-            # DuckDB's TRY does not reach what occurs twice, and is not for what is volatile: then one by one.
+            # DuckDB's TRY does not cover common subexpressions or volatile functions; the rows are computed one by one
+            # then.
             return [self._known_values(item, [row], duck)[0] for row in rows] if len(rows) > 1 else [None]
 
     def _computed(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, lenient: bool = False) -> list[Any]:
-        """`lenient`: NULL where there is no value."""
+        """`lenient`: NULL where the computation fails."""
         values: list[Any] = [None] * len(rows)
         left: Sequence[int] = range(len(rows))
         if item.evaluate is not None:
@@ -127,7 +128,7 @@ class Derivation:
         positions = [self.table.columns.index(column) for column in columns]
         arrays = [array_of([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
         given = pa.Table.from_arrays([*arrays, array_of(range(len(rows)), pa.int64())], [*schema.names, "position"])
-        # The length of a text is for the conversion of single values to look at.
+        # The length of a text is checked by the coercion of each value.
         value = as_value(item.expression, item.type)
         sql = f"SELECT {f'TRY({value})' if lenient else value} FROM derived ORDER BY position"  # noqa: S608 - named by id
         with closing(DuckSession(duck.cursor(), {})) as session:
@@ -135,7 +136,7 @@ class Derivation:
 
 
 def compile_derivation(table: Table) -> Derivation | None:
-    """None where rows are all that entries need. Each value may be made from those before it."""
+    """None if entries need no derived values. A value may depend on those before it."""
     key = table.needed_for(table.next_primary) if table.next_primary is not None else ()
     by_name = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
 
@@ -157,6 +158,6 @@ def compile_derivation(table: Table) -> Derivation | None:
 
 
 def member_position(table: Table, index: Index) -> int:
-    """Where a derived row says whether it is in a partial index."""
+    """The position in a derived row of the predicate of a partial index."""
     partial = [other.id for other in table.secondary if other.where is not None]
     return len(table.columns) + partial.index(index.id)

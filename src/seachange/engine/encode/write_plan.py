@@ -1,4 +1,4 @@
-"""How a row of a table becomes index entries: compiled once per version of the table."""
+"""How a row of a table becomes index entries; compiled once per version of the table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class EntryPlan:
-    """One index: which positions of a row it stores, how its keys are encoded, and what its state asks for.
-    `holds_rows`: it is the primary index, or the one that is to take its place."""
+    """The plan of one index: which positions of a row it stores, how its keys are encoded, and what its state requires.
+    `holds_rows`: it is the primary index, or the one that will replace it."""
 
     table_id: TableId
     index: Index
@@ -41,14 +41,14 @@ class EntryPlan:
     codec: KeyCodec
     unique_codec: KeyCodec
     batch: BatchCodec
-    # Of a partial index, where a derived row says whether it has an entry.
+    # For a partial index, the position of its predicate in a derived row.
     member: int | None = None
     predicate: tuple[PredicateTerm, ...] = ()
-    # Where a derived row has what there is no entry without.
+    # Positions that must not be NULL for the row to have an entry.
     needed: tuple[int, ...] = ()
 
     def has_entry(self, row: Row) -> bool:
-        """Whether a derived row is one that the index is about."""
+        """Whether the index has an entry for a derived row."""
         if self.needed and any(row[position] is None for position in self.needed):
             return False
         return self.member is None or row[self.member] is True
@@ -59,11 +59,11 @@ class EntryPlan:
 
     @property
     def checks(self) -> bool:
-        """Whether a key that another row has is refused. Before that state, writers only declare their keys."""
+        """Whether a duplicate key is refused. Before that state, writers only declare their keys."""
         return self.behaviour.checks is Checking.REFUSED
 
     def unique_key(self, stored: Row) -> Key | None:
-        """The unique key of an entry, None where NULLs make it distinct from every other."""
+        """The unique key of an entry; None if NULLs make it distinct from every other."""
         key = stored[: self.unique_width]
         return None if not self.unique_width or (None in key and self.index.nulls_distinct) else key
 
@@ -79,18 +79,18 @@ class WritePlan:
     table: Table
     entries: tuple[EntryPlan, ...]
     required: tuple[tuple[int, Column], ...]
-    # Where the hidden number of a row is, and whether rows are known by it: then no other has the same key.
+    # The position of the hidden row number, and whether it is the primary key, so that no other row has the same key.
     rowid: int | None
     has_hidden_key: bool
-    # Columns that are yet to come, whose values are drawn.
+    # Columns that are not public yet and whose values are drawn.
     drawn: tuple[tuple[int, Column], ...]
     checks: RowChecks | None
     derivation: Derivation | None
-    # Foreign keys with the function that takes their key out of a row.
+    # Foreign keys, each with the function that extracts its key from a row.
     foreign_keys: tuple[tuple[ForeignKey, Callable[[Row], Key]], ...]
 
     def derive(self, rows: Sequence[Row], duck: Duck, failed: Failures | None = None) -> Sequence[Row]:
-        """The rows with all that their entries are made from; `failed` is told of conversions that have no value."""
+        """The rows with the values that their entries need; `failed` receives conversion errors."""
         return rows if self.derivation is None else self.derivation.derive(rows, duck, failed)
 
     @property
@@ -118,19 +118,19 @@ def compile_write_plan(table: Table) -> WritePlan:
 
 
 def is_drawn_unseen(column: Column) -> bool:
-    """Whether each row gets a value of its own which its writer cannot name yet."""
+    """Whether each row gets a drawn value for a column that its writer cannot name yet."""
     is_unseen = column.state is not State.PUBLIC and column.conversion is None
     return is_unseen and column.frozen is None and (is_drawn(column) or column.is_row_id)
 
 
 def _is_required(column: Column) -> bool:
-    """What a column lacks that is computed for its change is on record, and the change is what fails."""
+    """A missing value of a computed column is recorded, and makes its schema change fail instead of the write."""
     is_recorded = column.conversion is not None or (column.generated is not None and column.state is not State.PUBLIC)
     return not column.nullable and column.not_null in REFUSING and not is_recorded
 
 
 def pick_columns(table: Table, columns: Sequence[ColumnId]) -> Callable[[Row], Key]:
-    """The values of these columns, out of a row of the table."""
+    """The function that extracts the values of these columns from a row of the table."""
     positions = {column.id: i for i, column in enumerate(table.columns)}
     return _pick(tuple(positions[c] for c in columns))
 
@@ -176,5 +176,5 @@ def _whole(width: int) -> Callable[[Row], Row]:
 
 
 def compile_read(table: Table, index: Index, layout_id: LayoutId) -> Callable[[Row], Row] | None:
-    """From a stored row of the primary index to a row of `table`; None when they are the same."""
+    """From a stored row of the primary index to a row of `table`; None if they are the same."""
     return compile_row(table.stored_columns(index, table.layout_by_id[layout_id]), table.columns)

@@ -1,11 +1,11 @@
-"""Commits on behalf of jobs, under one epoch of the node.
+"""The commits of jobs, under one epoch of the node.
 
-**Invariant:** what is published is made of the newest descriptors and compared with them; whoever publishes in between
-makes it be made again. The job's record is compared too, and a record that is not the expected one ends the runner.
+**Invariant:** a publication is built from the newest descriptors and compared with them; if another one commits in
+between, it is built again. The job's record is compared too, and a record that is not the expected one ends the runner.
 
-**Invariant:** a publication that brings a computed column into view writes the column's key (`conversion_hash`), and
-is checked against all commits since the rows were last known to have values for it. Whoever writes a row without one
-shares the key (`engine/constraints/computed_values.py`), so of the two at most one is committed.
+**Invariant:** a publication that makes a computed column public writes the column's key (`conversion_hash`), and is
+checked against all commits since the rows were last known to have values for it. A commit of a row without a value
+shares the key (`engine/constraints/computed_values.py`), so at most one of the two commits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from seachange.model.states import State
 from seachange.planner.known_schema import change_descriptor
 from seachange.storage.keys import conversion_hash
 
-# A descriptor that others change all the time is tried so often.
+# How often a commit is tried while others keep changing the descriptor.
 ATTEMPTS_MAX = 100
 _EXPIRY_LOOK_US = 500_000
 
@@ -70,7 +70,7 @@ class NodeChanges:
     ) -> Seq:
         shut = set(fenced)
         converted = _conversions(mutations, converted_at is not None)
-        # Whoever relies on what was read there is sent back, and learns that it is gone.
+        # A transaction that read the old primary index is refused, and finds out that it is gone.
         replaced = tuple(
             m.element.index_id
             for m in mutations
@@ -87,7 +87,8 @@ class NodeChanges:
         return self._commit(build, job)
 
     def _check_converted(self, keys: Sequence[KeyHash], since: Seq | None) -> None:
-        """Up to the head that the commit is validated at; from there on the sequencer looks, by the same keys."""
+        """Checks commits up to the head at which the request is validated; the sequencer checks later ones by the same
+        keys."""
         try:
             if since is None or self._parts.catalog.first_reliance(self._epoch.epoch, keys, since) is not None:
                 raise Unconverted
@@ -114,7 +115,7 @@ class NodeChanges:
 
         def build(request: CommitRequest) -> CommitRequest:
             newest = self._epoch.schemas.newest.by_id
-            # One that is gone has shut out all of its writers.
+            # A dropped table has no writers to fence.
             raises = tuple(VersionRaise(id_, newest[id_].version) for id_ in ids if id_ in newest)
             return replace(request, raises=raises)
 
@@ -147,30 +148,30 @@ class NodeChanges:
                     self._epoch.ended = True
                     raise Lost(f"epoch {epoch} has ended")
                 case Superseded(what=what) if what.startswith("descriptor"):
-                    # Another has published a version in between: it stays, and is built upon.
+                    # Another version was published in between: build on it.
                     continue
                 case Superseded(what=what) if what.startswith("generation"):
-                    raise Overtaken(f"job {job.id} cannot go on: {outcome}")
+                    raise Overtaken(f"job {job.id} cannot continue: {outcome}")
                 case Revalidate():
-                    # It has read nothing that could have changed.
+                    # The request has read nothing that could have changed.
                     continue
                 case Conflict():
-                    # No commit of a job writes any keys but those of conversions.
+                    # The only keys that a job's commit writes are those of conversions.
                     raise Unconverted
                 case _:
-                    raise Lost(f"job {job.id} cannot go on: {outcome}")
+                    raise Lost(f"job {job.id} cannot continue: {outcome}")
         raise errors.SerializationFailure(detail=f"job {job.id} was overtaken by other changes {ATTEMPTS_MAX} times")
 
     def _check_ours(self, job: JobChange) -> None:
-        """The descriptors as of the head are those that the job was left with, unless its record has moved on since:
-        a runner that was overtaken would build on what another has taken back."""
+        """The descriptors at the head are those that this runner left, unless the job's record has changed since: then
+        it would build on changes that another runner has rolled back."""
         record = self._parts.catalog.job(job.id)
-        # One that is queued is created by its first record.
+        # A queued job is created by its first record.
         if (record.revision if record is not None else 0) != job.expected:
-            raise Lost(f"job {job.id} was taken up by another")
+            raise Lost(f"job {job.id} was taken over by another node")
 
     def holders(self, below: Seq) -> tuple[Holder, ...]:
-        """Of this node what it knows itself, of others what they have published."""
+        """Current marks for this node, published marks for the others."""
         self._expire()
         found = []
         for node in self._parts.catalog.nodes():
@@ -189,7 +190,7 @@ class NodeChanges:
         return tuple(found)
 
     def _expire(self) -> None:
-        """A process that was killed holds its mark until somebody ends its epoch."""
+        """The mark of a killed process stays until its epoch is expired."""
         now_us = self._parts.clock.steady_us()
         if now_us - self._looked_us >= _EXPIRY_LOOK_US:
             self._looked_us = now_us
@@ -198,8 +199,8 @@ class NodeChanges:
 
 
 def _conversions(mutations: Sequence[SetState], rebuilt: bool) -> tuple[KeyHash, ...]:
-    """What the publication of computed columns writes: whoever has committed a row without a value relied on it. Other
-    columns than converted ones are computed only where rows are written anew."""
+    """The keys that the publication of computed columns writes; commits of rows without a value rely on them. Columns
+    other than converted ones are computed only where rows are rewritten."""
     kinds = (elements.ColumnElement, elements.ConvertedColumn) if rebuilt else (elements.ConvertedColumn,)
     return tuple(
         conversion_hash(m.element.table_id, m.element.column_id)
@@ -210,5 +211,5 @@ def _conversions(mutations: Sequence[SetState], rebuilt: bool) -> tuple[KeyHash,
 
 def _change(id_: DescriptorId, before: Descriptor | None, mutations: Sequence[SetState]) -> DescriptorChange | None:
     after = change_descriptor(before, mutations)
-    # None of both: it was dropped meanwhile, and what was to go with it.
+    # If both are None, the object was dropped in the meantime.
     return None if before is None and after is None else descriptor_change(id_, before, after)

@@ -1,7 +1,7 @@
-"""The jobs that a node runs: those of its sessions, and those that nobody runs any more.
+"""The jobs that a node runs: those of its sessions, and orphaned ones.
 
-**Invariant:** a job is run by one runner at a time: inside the node by `_held`, between nodes by the epoch in its
-record. Both only save work; what keeps two runners apart is the compare-and-set of every step.
+**Invariant:** a job is run by one runner at a time: within the node by `_held`, between nodes by the epoch in its
+record. Both only save work; correctness comes from the compare-and-set of every step.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
 ROUND_US = 1_000_000
 # How often those are nudged that are waited for.
 _NUDGE_SECONDS = 0.1
-# So many jobs the worker runs at the same time.
+# The maximum number of jobs that the worker runs concurrently.
 RUNNING_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Under which a job is run: how it waits, how long, and who hears of it. `pause` may raise to end the work."""
+    """How a runner waits, its timeouts, and its progress callback. `pause` may raise to end the work."""
 
     pause: Callable[[float], None]
     interrupts: SessionInterrupts
     told: Callable[[Job], None]
-    # None: as the statement said that began the job.
+    # None: the setting of the statement that began the job.
     drain_timeout_ms: int | None = None
     lock_timeout_ms: int = 0
 
@@ -57,28 +57,28 @@ class JobManager:
         self._retention = retention
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
-        # Those that this program cannot read, or has not the rules for.
+        # Jobs whose record or rules this program does not know.
         self._left: set[JobId] = set()
-        # Of each job what was last told about why it is left.
+        # The last log message about each job that could not be run.
         self._noted: dict[JobId, str] = {}
-        # How to reach those that run here.
+        # The interrupts of the jobs that run in this node.
         self._running: dict[JobId, SessionInterrupts] = {}
         self._stop = threading.Event()
         self._awake = threading.Event()
         self._threads: list[threading.Thread] = []
         # Off: what other nodes left behind is left to others; what the node's own sessions began is run here.
         self.takes_up = True
-        # Tests run jobs at a moment of their choosing.
+        # For tests that control when jobs run.
         self.paused = False
         self.told: Callable[[Job], None] = lambda job: None
-        # How a statement that was queued begins; without, it is left to others.
+        # Begins a queued statement; if None, it is left to other nodes.
         self.begin: BeginQueued | None = None
 
     # Jobs of sessions.
 
     @contextmanager
     def holding(self, job_id: JobId) -> Iterator[None]:
-        """Meanwhile the worker of this node leaves the job alone."""
+        """Keeps the worker of this node from running the job."""
         self.hold(job_id)
         try:
             yield
@@ -98,7 +98,7 @@ class JobManager:
         self.wake()
 
     def run(self, job_id: JobId, conditions: Conditions) -> Job:
-        """Runs a job that the caller holds to its end or to a pause; `Lost` if another node has it."""
+        """Runs a job that the caller holds to its end or to a pause; raises `Lost` if another node has it."""
         record = self._parts.catalog.job(job_id)
         if record is None:
             raise errors.UndefinedObject(kind="job", name=str(job_id))
@@ -113,7 +113,7 @@ class JobManager:
                     job = runner.take(job)
                 return runner.run(job)
         except Lost as lost:
-            # So that the next attempt is not made under the same epoch.
+            # The next attempt then uses a new epoch.
             epoch.ended = epoch.ended or isinstance(lost.__cause__, errors.StaleNode)
             raise
 
@@ -126,11 +126,11 @@ class JobManager:
         finally:
             with self._lock:
                 del self._running[job_id]
-            # One that came too late concerns nobody.
+            # Discard a nudge that came too late.
             interrupts.was_nudged()
 
     def nudge(self) -> None:
-        """Cuts the work of those jobs that run here and of which something was asked; a long query does not look."""
+        """Interrupts the jobs that run here and are to be paused or cancelled, since a long query does not poll."""
         asked = {record.id for record in self._parts.catalog.jobs(unfinished=True) if _is_to_stop(record)}
         with self._lock:
             for job_id in asked.intersection(self._running):
@@ -181,7 +181,7 @@ class JobManager:
                 thread.join(_NUDGE_SECONDS)
 
     def take_up(self) -> list[threading.Thread]:
-        """Begins to run what nobody runs; gives the threads that do."""
+        """Starts threads for orphaned jobs; returns the threads."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         begun = []
         for record in self.find_orphans():
@@ -198,7 +198,7 @@ class JobManager:
         unfinished = self._parts.catalog.jobs(unfinished=True)
         if not unfinished:
             return []
-        # A process that was killed has its jobs until somebody ends its epoch.
+        # A killed process owns its jobs until its epoch is expired.
         self._parts.catalog.expire_nodes()
         live = {node.epoch for node in self._parts.catalog.nodes() if node.live}
         own = self._epoch.live().epoch
@@ -216,8 +216,8 @@ class JobManager:
         ]
 
     def _can_run(self, record: JobRecord) -> bool:
-        """A job is finished by the rules that it was planned with: a program without them, or to which its record says
-        nothing, leaves it to others, and tells so once."""
+        """A job is finished by the rules that it was planned with. A program that lacks them, or cannot read the
+        record, leaves the job to other nodes and logs that once."""
         problem: errors.Error
         try:
             job = read_job(record)
@@ -242,7 +242,7 @@ class JobManager:
                 conditions = Conditions(partial(self._pause, interrupts), interrupts, self._tell)
                 is_over = self.run(job_id, conditions).is_finished
         except (Lost, Stopped):
-            # Another goes on with it.
+            # Another runner continues.
             return
         except errors.Error as problem:
             self._note(job_id, problem)
@@ -252,11 +252,11 @@ class JobManager:
             with self._lock:
                 self._held.discard(job_id)
         if is_over:
-            # It may be the turn of one that was queued behind it.
+            # A job that was queued behind it may be next.
             self.wake()
 
     def _has_begun(self, job_id: JobId, interrupts: SessionInterrupts) -> bool:
-        """A job that was queued is begun, if its turn has come."""
+        """Begins a queued job if its turn has come; returns whether the job can be run."""
         record = self._parts.catalog.job(job_id)
         if record is None or record.status in FINISHED or read_job(record).queued is None:
             return record is not None
@@ -271,13 +271,13 @@ class JobManager:
                 return begin(job, interrupts)
             except errors.QueryCanceled as problem:
                 if interrupts.was_nudged():
-                    # Something was asked of the job, or the node is closed: nothing of it was begun.
+                    # The job is to be paused or cancelled, or the node closes; nothing has begun.
                     raise Stopped from problem
                 raise
 
     def _note(self, job_id: JobId, problem: errors.Error) -> None:
-        text = f"is left for later: {problem.sqlstate}: {problem}"
-        # What is met in every round is told once.
+        text = f"will be retried later: {problem.sqlstate}: {problem}"
+        # A problem that recurs in every round is logged once.
         if self._noted.get(job_id) == text:
             return
         with suppress(errors.Error):
@@ -296,12 +296,12 @@ class JobManager:
 
 
 def is_wanted(record: JobRecord) -> bool:
-    """Whether a job that nobody runs is to be run."""
+    """Whether an orphaned job should be run."""
     return record.status is not JobStatus.PAUSED
 
 
 def _count_rows(told: Callable[[Job], None], rows: CounterByName, last: list[int], job: Job) -> None:
-    """What was read since the last time; work that is done again counts again, but is not told of as less."""
+    """Counts the rows read since the last call. Repeated work counts again; the counter never decreases."""
     rows.add(count=max(job.rows_read - last[0], 0))
     last[0] = job.rows_read
     told(job)
@@ -319,7 +319,7 @@ def _is_to_stop(record: JobRecord) -> bool:
 
 
 def _is_asked_for(record: JobRecord) -> bool:
-    """A job that was paused belongs to nobody: whoever sees that it is to go on takes it. So does one that waits."""
+    """A paused job has no owner: the first node that sees the request takes it. The same holds for a pending one."""
     if record.status is JobStatus.PENDING:
         return record.request in (JobRequest.PAUSE, JobRequest.CANCEL)
     return record.status is JobStatus.PAUSED and record.request in (JobRequest.RESUME, JobRequest.CANCEL)

@@ -1,7 +1,7 @@
-"""The kernels over a node: what they read is held in the node's registry while they do.
+"""Kernels over a node: the snapshot that they read is pinned in the node's registry.
 
-**Invariant:** as long as a kernel reads as of a sequence, no live mark of this node is above it, so nothing that it
-needs is collected.
+**Invariant:** while a kernel reads as of a sequence, the node's live mark does not exceed that sequence, so nothing
+that it needs is collected.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInter
 
 
 def _numbered(parts: NodeParts, epoch: EpochState, sequence_id: DescriptorId, rows: int) -> str:
-    """A value of a sequence for each of so many rows, by their numbers."""
+    """An expression for the sequence value of each row, by row number."""
     sequence = epoch.schemas.newest.objects.get(sequence_id)
     if not isinstance(sequence, Sequence):
         raise errors.UndefinedObject(kind="sequence", name=str(sequence_id))
@@ -59,8 +59,8 @@ def _numbered(parts: NodeParts, epoch: EpochState, sequence_id: DescriptorId, ro
     value = f"{block.first} + {block.increment} * rowid"
     if block.count >= rows:
         return value
-    # It starts over, maybe more than once, and stands at the end where the last row has left it. One that does not
-    # has no values left, and says so.
+    # The sequence cycles, possibly more than once, and ends where the last row has left it. A sequence that does not
+    # cycle raises an error here.
     after = (rows - block.count - 1) % limits.period + 1
     again = parts.catalog.draw_sequence(sequence.id, sequence.run, limits, after)
     place = f"(rowid - {block.count} + {(again.first - limits.lowest) // limits.increment}) % {limits.period}"

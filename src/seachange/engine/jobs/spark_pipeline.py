@@ -1,6 +1,6 @@
-"""Who does the work of a job: this process where it is small, Spark where it is large, by the same kernels.
+"""Choice of the executor of a job: this process for small work, Spark for large work, with the same kernels.
 
-**Invariant:** who does it is no part of what is done: units that one has finished are used by the other.
+**Invariant:** the result does not depend on the executor: units that one has finished are used by the other.
 """
 
 from __future__ import annotations
@@ -34,17 +34,16 @@ from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.spill import SortLimits
 
-# About how many rows this process handles in a second, on one of today's machines: an index is sorted and written, a
-# validation only reads.
+# Rough throughput of this process in rows per second: an index is sorted and written, a validation only reads.
 _BUILT_PER_SECOND = 1_000_000
 _READ_PER_SECOND = 10_000_000
-# What Spark costs before it does anything, when it runs already and when it does not.
+# The startup cost of Spark, when it runs already and when it does not.
 _WARM_SECONDS, _COLD_SECONDS = 2, 10
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
-    """`local_rows`: up to so many are done in-process; None goes by the work."""
+    """`local_rows`: up to this many rows are processed in-process; None decides by the estimated work."""
 
     local_rows: int | None
     cores: int
@@ -65,7 +64,7 @@ class PipelineSettings:
 
 
 def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> PipelineSettings:
-    """Those of the database, and what the session of a job has set."""
+    """The settings of the database, overridden by those of the job's session."""
     settings = SessionSettings({**parts.settings, **dict(given)})
     local_rows = settings.get("seachange.local_rows")
     spark = {name: settings.get(f"seachange.spark.{name}") for name in _TEXTS}
@@ -113,7 +112,7 @@ def job_pipeline(
 
 
 class Warming(Protocol):
-    """Spark that is being started."""
+    """A Spark application that is being started."""
 
     @property
     def is_starting(self) -> bool: ...
@@ -123,7 +122,7 @@ class Warming(Protocol):
 
 
 def warm_spark(parts: NodeParts) -> Warming:
-    """Begins to start Spark before there is work for it. If it does not start, the work will meet the problem too."""
+    """Starts Spark before there is work for it. If it fails to start, the work will report the problem."""
     host = load_spark().host.HOST
     host.warm(pipeline_settings(parts, ()).spark)
     warming: Warming = host
@@ -131,14 +130,14 @@ def warm_spark(parts: NodeParts) -> Warming:
 
 
 def _foreground(parts: NodeParts, ratio: float) -> Foreground | None:
-    """Of all nodes, this one too, as they have told with their heartbeats."""
+    """The foreground load of all nodes, including this one, from their heartbeats."""
     if not ratio:
         return None
     return Foreground(ratio, lambda: {node.name: node.pace for node in parts.catalog.nodes() if node.live}, parts.clock)
 
 
 def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -> bool:
-    """Whether Spark does work on so many rows: `built` indexes are made of them, or they are only read.
+    """Whether Spark is faster for this many rows, when `built` indexes are built from them, or they are only read (0).
 
     >>> settings = PipelineSettings(None, 0, 0, 0, SparkOptions())
     >>> worth_spark(settings, 50_000_000, 1, False), worth_spark(settings, 50_000_000, 0, False)
@@ -152,17 +151,17 @@ def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -
 
 @dataclass(slots=True)
 class JobPipeline:
-    """`tell` keeps a line in the history of the job."""
+    """`tell` adds a line to the job log."""
 
     local: LocalPipeline
     settings: PipelineSettings
     tell: Callable[[str], None]
     data: Path
     retention_us: int
-    # Of the database, for tasks on other machines.
+    # The id of the database, for tasks on other machines.
     identity: str | None = None
     _half: SparkBackend | None = None
-    # Whether it was told that Spark is not there.
+    # Whether the absence of Spark has been logged.
     _has_told: bool = False
 
     @property
@@ -196,9 +195,10 @@ class JobPipeline:
     ) -> Rewritten | None:
         self.local.throttling.check_space()
         with self.local.hold(at):
-            # Perhaps while nobody was at work: a paused job, or one whose runner died. It is not what was asked for.
+            # It may have been compacted while the job was paused or had no runner; that compaction is not what the
+            # statement asked for.
             if self.local.is_folded_since(op, at):
-                raise Overtaken(f"index {op.index_id} was folded since {at}")
+                raise Overtaken(f"index {op.index_id} was compacted since {at}")
             fold = self.local.choose_fold(op, at)
             if fold is None:
                 return None
@@ -210,7 +210,7 @@ class JobPipeline:
         with ExitStack() as stack:
 
             def hires(files: int) -> Hire | None:
-                # A file to delete counts as a row to read.
+                # Deleting a file counts as reading a row.
                 return stack.enter_context(self._whoever(self._is_worth(files, 0)))
 
             return self.local.collect(self.retention_us, look, hires)
@@ -222,7 +222,7 @@ class JobPipeline:
         return self.local.rows(table_id, at)
 
     def foresee(self, job: Job, at: Seq) -> None:
-        """Begins to start Spark, if work is to come that it will do. What stands against it is met by that work."""
+        """Starts Spark early if the job has work for it. A problem is reported by that work."""
         plan = job.rest()
         ops = [op for stage in plan.stages for op in plan.ops(stage)]
         with suppress(errors.Error):
@@ -242,7 +242,7 @@ class JobPipeline:
 
     @contextmanager
     def _whoever(self, is_for_spark: bool) -> Iterator[Hire | None]:
-        """Hires Spark, or nobody: then this process does the work."""
+        """Yields the executor factory for Spark, or None: then this process does the work."""
         half = self._load() if is_for_spark else None
         if half is None:
             yield None
@@ -269,7 +269,7 @@ class JobPipeline:
             yield hire
 
     def _load(self) -> SparkBackend | None:
-        """None if Spark is not there, and nobody has asked for it."""
+        """None if Spark is not available and no setting asks for it."""
         if self._half is None:
             try:
                 self._half = load_spark()
@@ -281,11 +281,11 @@ class JobPipeline:
                     raise
                 if not self._has_told:
                     self._has_told = True
-                    self.tell(f"is done in-process: {problem}")
+                    self.tell(f"runs in-process: {problem}")
         return self._half
 
     def _site(self, half: SparkBackend) -> object:
-        # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
+        # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
         spill = str(self.data / "tmp") if self.settings.spark.is_local else None
         limits = SortLimits(self.settings.memory_bytes, 1)
         return half.packed_task.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)

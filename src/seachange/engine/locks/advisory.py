@@ -1,10 +1,10 @@
-"""Advisory locks of a session: names that programs agree upon, held by one session of the whole cluster, or shared.
+"""Advisory locks of a session: application-defined keys, exclusive or shared in the whole cluster.
 
-A lock of the session is counted and survives ROLLBACK; one of the transaction ends with it. Both are taken inside the
-node first, where a wait costs nothing, then between nodes.
+A session-level lock is counted and survives ROLLBACK; a transaction-level one ends with its transaction. Both are taken
+within the node first, where waiting is cheap, then between nodes.
 
-**Invariant:** what is counted here is held in the catalog, as long as the epoch in which it was taken lives. A session
-whose locks were lost with their epoch is told so before it does anything else.
+**Invariant:** a lock that is counted here is held in the catalog, as long as the epoch in which it was taken lives. A
+session whose locks were lost with their epoch gets an error before it does anything else.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from seachange.engine.locks.shared_locks import SharedLocks
 from seachange.model.ids import KeyHash
 from seachange.model.locking import AdvisoryCall, AdvisoryVerb, LockOwner, LockPolicy, LockStrength, LockWish
 
-# What locks of the session end with, apart from those of its transactions: one can be given up while the other stays.
+# Session-level locks have scopes of their own, apart from those of transactions, so that one can be released while the
+# other stays.
 _SCOPES: dict[LockStrength, int] = {LockStrength.SHARE: -1, LockStrength.UPDATE: -2}
 _NAMES: dict[LockStrength, str] = {LockStrength.SHARE: "ShareLock", LockStrength.UPDATE: "ExclusiveLock"}
 
 
 class EpochLocks(Protocol):
-    """The two places where the locks of an epoch are kept."""
+    """The lock tables of an epoch: of the node, and between nodes."""
 
     locks: LockTable
     shared: SharedLocks
@@ -47,7 +48,7 @@ class AdvisoryLocks:
         self._notices = notices if notices is not None else []
         self._held: Counter[tuple[KeyHash, LockStrength]] = Counter()
         self._epoch: EpochLocks | None = None
-        # How often the session took or gave up one: a statement that did is not run a second time.
+        # Counts locks taken and released: a statement that did either is not run again.
         self.changes = 0
 
     @property
@@ -60,7 +61,7 @@ class AdvisoryLocks:
             raise errors.AdvisoryLocksLost()
 
     def run(self, call: AdvisoryCall, key: KeyHash | None, taker: Taker) -> bool:
-        """Whether the lock was taken or given up."""
+        """Whether the lock was taken or released."""
         if call.verb is AdvisoryVerb.UNLOCK_ALL:
             self.unlock_all(taker.owner.actor)
             return True
@@ -92,7 +93,7 @@ class AdvisoryLocks:
             return False
         if self._held[name] == 1:
             owner = LockOwner(actor, _SCOPES[strength])
-            # First, as it may fail: then the lock is still held.
+            # The catalog first, as this may fail: then the lock is still held.
             self._epoch.shared.release(owner, key)
             self._epoch.locks.release(owner, key)
             del self._held[name]

@@ -1,11 +1,11 @@
-"""Keys and tables that nodes have conflicted about a short while ago, as far as one node knows.
+"""Recently contended keys and tables, as far as one node knows.
 
-A statement that writes such a key locks it for all nodes when it runs, so that the second writer waits. Other keys are
-locked inside the node only, which costs no round trip to the catalog. A node learns of contention by a conflict at
-COMMIT (`engine/session/block_resume.py`), by having to wait, and before either from the log: another node has committed
-a key that this one has committed a short while ago.
+A statement that writes a contended key locks it for all nodes when it runs, so that the second writer waits. Other keys
+are locked within the node only, which costs no round trip to the catalog. A node learns of contention from a conflict
+at COMMIT (`engine/session/block_resume.py`), from a lock wait, and from the log: another node has committed a key that
+this one has committed recently.
 
-**Invariant:** nothing is decided here. What is missing costs a conflict, what is superfluous a round trip.
+**Invariant:** this is a heuristic only. A missing entry costs a conflict, a superfluous one a round trip.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 from seachange.model.ids import CommitId, KeyHash, TableId
 from seachange.runtime.clock import Clock
 
-# How long a key counts as contended after the last sign of it.
+# How long a key counts as contended after the last conflict.
 HOT_US = 10_000_000
-# A table with so many contended keys is contended as a whole: the next conflict is likely about yet another key.
+# A table with this many contended keys is contended as a whole: the next conflict is likely on yet another key.
 TABLE_KEYS = 8
-# Beyond these, keys whose time is over are forgotten.
+# Above this number, expired keys are removed.
 KEYS_MAX = 1_000
-# A commit of more keys is no sign of contention about any of them.
+# A commit with more keys than this says nothing about contention on any of them.
 LEARNED_KEYS_MAX = 16
 
 
@@ -30,21 +30,21 @@ class Contention:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        # Until when, by key and by table.
+        # Expiry times, by key and by table.
         self._keys: dict[KeyHash, int] = {}
         self._tables: dict[TableId, int] = {}
         self._keys_of: dict[TableId, dict[KeyHash, int]] = {}
-        # Commits of this node that were sent, and when it has committed which keys.
+        # Commits that this node has sent, and when it has committed which keys.
         self._sent: set[CommitId] = set()
         self._committed: dict[KeyHash, int] = {}
 
     @property
     def is_quiet(self) -> bool:
-        """Whether there is nothing to look for."""
+        """Whether no key or table is contended."""
         return not self._keys and not self._tables
 
     def note(self, keys: Iterable[tuple[KeyHash, TableId | None]]) -> None:
-        """Another node wanted these keys too."""
+        """Records a conflict with another node on these keys."""
         now = self._clock.steady_us()
         with self._lock:
             for key, table_id in keys:
@@ -69,15 +69,15 @@ class Contention:
     # The log.
 
     def send(self, commit_id: CommitId) -> None:
-        """A commit of this node is on its way."""
+        """A commit of this node is being sent."""
         self._sent.add(commit_id)
 
     def refuse(self, commit_id: CommitId) -> None:
-        """It was not committed."""
+        """The commit was refused."""
         self._sent.discard(commit_id)
 
     def learn(self, commit_id: CommitId, keys: Sequence[KeyHash]) -> None:
-        """From a commit in the log, of this node or another."""
+        """Records a commit in the log, of this node or another."""
         is_own = commit_id in self._sent
         self._sent.discard(commit_id)
         if len(keys) > LEARNED_KEYS_MAX:
@@ -94,7 +94,7 @@ class Contention:
             self._committed.update(dict.fromkeys(keys, now))
 
     def pick(self, table_id: TableId, keys: Iterable[KeyHash]) -> set[KeyHash]:
-        """Those of the keys of a table that are contended now."""
+        """The keys of a table that are contended now."""
         if self.is_quiet:
             return set()
         now = self._clock.steady_us()

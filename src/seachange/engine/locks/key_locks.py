@@ -1,8 +1,8 @@
-"""Key locks inside a node: whoever is about to write a key that an open transaction of the node has written waits for
-its end, instead of running into a conflict at COMMIT. `engine/locks/shared_locks.py` has those between nodes.
+"""Key locks within a node: a writer waits for the open transaction that has written the key, instead of failing with a
+conflict at COMMIT. See `engine/locks/shared_locks.py` for locks between nodes.
 
-**Invariant:** locks are advisory. Nothing is ever decided by them: the check at commit is what keeps two writers of a
-key apart. They end with their transaction, and with the epoch.
+**Invariant:** correctness does not depend on these locks: the check at commit keeps two writers of a key apart. They
+end with their transaction, and with the epoch.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class _Lock:
 
 
 class LockTable:
-    """The locks of one epoch. An actor never waits for itself, whatever its locks end with."""
+    """The locks of one epoch. An actor never waits for itself, even across its lock scopes."""
 
     def __init__(self, epoch: Epoch, describe: DescribeKey = describe_key) -> None:
-        """`describe` says what a key is of."""
+        """`describe` returns the name of the object that a key belongs to."""
         self._epoch = epoch
         self._describe = describe
         self._mutex = threading.Lock()
@@ -72,8 +72,9 @@ class LockTable:
         timeout_ms: int = 0,
         interrupts: SessionInterrupts | None = None,
     ) -> bool:
-        """Takes the lock, waiting for it if the policy says so; False if it was skipped. Raises LockNotAvailable,
-        DeadlockDetected, QueryCanceled, or StaleNode when the epoch ends. `timeout_ms` 0 waits for ever."""
+        """Takes the lock, waiting for it if the policy says so; returns False if it was skipped. Raises
+        LockNotAvailable, DeadlockDetected, QueryCanceled, or StaleNode when the epoch ends. `timeout_ms` 0 means no
+        timeout."""
         with self._mutex:
             if self._ended:
                 raise errors.StaleNode(node=self._epoch)
@@ -87,14 +88,14 @@ class LockTable:
             if policy is LockPolicy.NOWAIT:
                 raise errors.LockRefused(self._describe(key), self._holders_of(lock, waiter))
             self._enqueue(lock, waiter)
-            # Whoever interrupted before has found nobody waiting.
+            # An interrupt that arrived earlier found no waiter.
             if interrupts is not None and interrupts.is_set:
                 self._wake(waiter, _Wake.CANCELED)
         self._await(waiter, timeout_ms)
         return True
 
     def is_free(self, owner: LockOwner, key: KeyHash, strength: LockMode) -> bool:
-        """Whether the owner would be granted the lock just now."""
+        """Whether the owner would be granted the lock now."""
         with self._mutex:
             lock = self._locks.get(key)
             return lock is None or not any(True for _ in self._blockers(lock, _Waiter(owner, key, strength)))
@@ -110,13 +111,13 @@ class LockTable:
                 self._give_up(owner, key)
 
     def release_all(self, owner: LockOwner) -> None:
-        """The transaction has ended: whoever waited for it goes on."""
+        """Releases all locks of a scope and wakes their waiters."""
         with self._mutex:
             for key in self._held.pop(owner, ()):
                 self._give_up(owner, key)
 
     def cancel(self, actor: int) -> None:
-        """Ends the wait of a statement that its client gave up, if it waits."""
+        """Cancels the lock wait of an actor, if it waits."""
         with self._mutex:
             self._wake(self._waiting.get(actor), _Wake.CANCELED)
 
@@ -126,7 +127,7 @@ class LockTable:
             return {actor: set(self._waited_for(actor)) for actor in self._waiting}
 
     def wait_of(self, actor: int) -> tuple[LockMode, KeyHash] | None:
-        """What an actor waits for."""
+        """The lock that an actor waits for."""
         with self._mutex:
             waiter = self._waiting.get(actor)
             return None if waiter is None else (waiter.strength, waiter.key)
@@ -144,16 +145,17 @@ class LockTable:
 
     @property
     def waiting(self) -> int:
-        """How many transactions wait now."""
+        """The number of transactions that wait now."""
         return len(self._waiting)
 
     def __len__(self) -> int:
         return len(self._locks)
 
-    # Under the mutex.
+    # The following require the mutex.
 
     def _blockers(self, lock: _Lock, waiter: _Waiter) -> Iterator[int]:
-        """Whom a request waits for: other holders and, unless it already has a part of the lock, who came first."""
+        """The actors that a request waits for: conflicting holders and, unless the actor holds the lock in some mode
+        already, earlier waiters."""
         conflicting = CONFLICTS[waiter.strength]
         mine = waiter.owner.actor
         yield from (o.actor for o, s in lock.holders.items() if o.actor != mine and s in conflicting)
@@ -166,7 +168,7 @@ class LockTable:
                 yield earlier.owner.actor
 
     def _enqueue(self, lock: _Lock, waiter: _Waiter) -> None:
-        # Whoever strengthens a lock goes first: those in the queue wait for it anyway.
+        # A lock upgrade goes first: the waiters in the queue wait for its holder anyway.
         if _has_part(lock, waiter.owner.actor):
             lock.queue.appendleft(waiter)
         else:
@@ -180,7 +182,7 @@ class LockTable:
         self.waits += 1
 
     def _find_cycle(self, start: int) -> list[int]:
-        """The actors of a cycle, from there on. Every one is closed by the last of its waits, so it is enough to look
+        """The actors of a cycle, beginning with `start`. A cycle is closed by its last wait, so it is enough to search
         from there."""
         came_from: dict[int, int] = {}
         stack = [(start, other) for other in self._waited_for(start)]
@@ -240,7 +242,7 @@ class LockTable:
         lock = self._locks[waiter.key]
         lock.queue.remove(waiter)
         if waiter.wake is not _Wake.GRANTED:
-            # Those behind it may have waited for nothing else.
+            # Waiters behind it may be grantable now.
             self._pass_on(waiter.key, lock)
 
     # Waiting, outside the mutex.
@@ -251,7 +253,7 @@ class LockTable:
         finally:
             with self._mutex:
                 holders = self._holders_of(self._locks[waiter.key], waiter) if waiter.wake is None else None
-                # Nothing happens to one that was woken just now.
+                # No effect on a waiter that has just been woken.
                 self._wake(waiter, _Wake.OUT_OF_TIME)
         match waiter.wake:
             case _Wake.OUT_OF_TIME:

@@ -1,6 +1,7 @@
-"""Who holds a lock and who waits for it, as the DETAIL of an error, in PostgreSQL's words.
+"""The holders and waiters of a lock, as the DETAIL of an error, in PostgreSQL's words.
 
-A session of the same node is called by its number, which is what pg_backend_pid() gives; of others the node is named.
+A session of the same node is shown by its number, which is also what pg_backend_pid() returns; for other nodes the node
+is added.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from seachange.engine.locks.lock_graph import Party
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import LockMode, LockStrength, TableLock
 
-# Says what a lock is on.
+# Returns the name of the object that a lock is on.
 DescribeKey = Callable[[KeyHash], str]
 
-# What PostgreSQL calls the locks that it takes on rows for these.
+# PostgreSQL's names of the table locks that correspond to these row locks.
 _ROW_MODES: dict[LockStrength, str] = {
     LockStrength.KEY_SHARE: "AccessShareLock",
     LockStrength.SHARE: "RowShareLock",
@@ -26,7 +27,7 @@ _BITS_64 = (1 << 64) - 1
 
 
 class DescribedWait(NamedTuple):
-    """`who` waits for a lock on the key, and `blocker` stands in the way."""
+    """`who` waits for a lock on the key that `blocker` holds."""
 
     who: str
     mode: LockMode

@@ -1,6 +1,6 @@
-"""Who waits for whom between nodes, and who has to give way; all from values.
+"""The waits-for graph between nodes, and the choice of deadlock victims; pure functions of values.
 
-A node sees its own waits for keys that other nodes do not know of, and the waits in the catalog, which all see.
+A node sees its own waits for keys that are locked only within it, and the waits in the catalog, which all nodes see.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def find_wait(queues: LockQueues, party: Party) -> LockWait | None:
 
 
 def blockers(queues: LockQueues, wait: LockWait) -> set[Party]:
-    """Other holders and, unless it already has a part of the lock, who came first."""
+    """Conflicting holders and, unless it holds the lock in some mode already, earlier waiters."""
     me = Party(wait.epoch, wait.actor)
     conflicting = CONFLICTS[wait.strength]
     holders = [held for held in queues.held if held.key == wait.key]
@@ -39,7 +39,7 @@ def blockers(queues: LockQueues, wait: LockWait) -> set[Party]:
 
 
 def find_cycle(queues: LockQueues, local: Mapping[int, Set[int]], me: Party) -> tuple[Party, ...] | None:
-    """A cycle of waits through `me`, from there on; `local` are the waits inside of its node."""
+    """A cycle of waits through `me`, beginning there; `local` are the waits within its node."""
     edges: Edges = {Party(w.epoch, w.actor): blockers(queues, w) for w in queues.waits}
     for actor, others in local.items():
         edges.setdefault(Party(me.epoch, actor), set()).update(Party(me.epoch, other) for other in others)
@@ -60,8 +60,8 @@ def find_cycle(queues: LockQueues, local: Mapping[int, Set[int]], me: Party) -> 
 
 
 def find_victim(queues: LockQueues, cycle: tuple[Party, ...], me: Party) -> Party:
-    """Who came last, among those who see the cycle: all, if every wait of it is in the catalog, else the node's own.
-    All who look choose the same."""
+    """The last waiter among those that see the cycle: all of them, if every wait is in the catalog, else those of the
+    node. Every node that looks chooses the same victim."""
     waits = {Party(w.epoch, w.actor): w for w in queues.waits}
     following = (*cycle[1:], cycle[0])
     is_seen_by_all = all(p in waits and n in blockers(queues, waits[p]) for p, n in zip(cycle, following, strict=True))

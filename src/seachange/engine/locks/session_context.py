@@ -1,4 +1,4 @@
-"""For whom a transaction runs: who it is to others' locks, and how it hears that it is to end."""
+"""The session context of a transaction: its lock owner, cancellation flag and session state."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from seachange.engine.locks.advisory import AdvisoryLocks
 
 @dataclass(slots=True)
 class SessionContext:
-    """`actor` is unique within the node, and above 0 for sessions; `name` is how it is called where others wait for
-    it."""
+    """`actor` is unique within the node, and above 0 for sessions; `name` is shown to transactions that wait for it."""
 
     actor: int
     interrupts: SessionInterrupts = field(default_factory=SessionInterrupts)
@@ -27,5 +26,5 @@ class SessionContext:
 
 
 def driven_by_hand(ticket: int) -> SessionContext:
-    """For a transaction without a session."""
+    """The context of a transaction without a session."""
     return SessionContext(-ticket - 1)

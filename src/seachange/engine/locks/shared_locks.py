@@ -1,11 +1,10 @@
-"""Locks between nodes, through the catalog: for rows that were locked explicitly, for contended rows, and for advisory
-locks.
+"""Locks between nodes, through the catalog: explicit row locks, contended rows, and advisory locks.
 
-Writes without contention take none, and pay nothing for them: a commit that meets another's lock is sent back by the
-catalog, waits here, and is sent again.
+Writes without contention take none: a commit that meets a lock of another transaction is refused by the catalog, waits
+here, and is sent again.
 
-**Invariant:** a wait ends: with the grant, with the end of the epoch that it waits for, with its time limit, with a
-cancel, or as the victim of a cycle. Whoever stops waiting leaves the queue.
+**Invariant:** a wait ends: with the grant, with the end of the epoch that it waits for, with its timeout, with a
+cancel, or as a deadlock victim. A waiter that stops waiting leaves the queue.
 
 **Invariant:** locks are taken under the sequencer lock. So a commit that writes a locked key is either known to the
 locker before it returns the row, or finds the lock.
@@ -42,14 +41,15 @@ from seachange.model.locking import (
 )
 from seachange.runtime.clock import Clock
 
-# So many locks are taken at once: the sequencer waits for all of them.
+# The maximum number of locks per request: the sequencer is blocked while it handles one.
 WISHES_MAX = 1_000
-# How often a waiter looks at the queue: soon at first, often for the time of a short transaction, then in this rhythm.
+# Pauses between polls of the queue: growing from the first, at most the second during a short wait, then at most the
+# third.
 PAUSE_S_MIN, PAUSE_S_SHORT, PAUSE_S_MAX = 0.001, 0.004, 0.02
 SHORT_WAIT_US = 100_000
-# A process that was killed holds its locks until somebody ends its epoch.
+# A killed process holds its locks until its epoch is expired.
 EXPIRY_LOOK_US = 500_000
-# So long other nodes are given to answer, however short lock_timeout is.
+# The minimum time that other nodes get to answer, however short lock_timeout is.
 ANSWER_US_MIN = 3_000_000
 _MS = 1_000
 
@@ -58,13 +58,13 @@ class SharedLocks:
     def __init__(
         self, catalog: Catalog, epoch: Epoch, local: LockTable, clock: Clock, describe: DescribeKey = describe_key
     ) -> None:
-        """`describe` says what a key is of."""
+        """`describe` returns the name of the object that a key belongs to."""
         self._describe = describe
         self._catalog = catalog
         self._epoch = epoch
         self._local = local
         self._clock = clock
-        # What could not be given up because the catalog was out of reach.
+        # Locks that could not be released because the catalog was not available.
         self._unreleased: list[tuple[int, tuple[int, ...]]] = []
         self.waits = 0
 
@@ -77,7 +77,7 @@ class SharedLocks:
         timeout_ms: int = 0,
         most: int | None = None,
     ) -> LocksTaken:
-        """In order; with SKIP at most `most`, and with NOWAIT up to the first that is refused."""
+        """Takes the locks in order; with SKIP at most `most`, with NOWAIT up to the first that is refused."""
         most = len(wishes) if most is None else most
         granted: list[bool] = []
         head = Seq(0)
@@ -104,8 +104,8 @@ class SharedLocks:
         timeout_ms: int,
         look: Callable[[], None],
     ) -> LocksTaken:
-        """A table lock that conflicts with those of ordinary statements, which nodes write down when they are asked.
-        `look` makes this node do so."""
+        """Takes a table lock that conflicts with the locks of ordinary statements, which nodes write to the catalog on
+        request. `look` makes this node do so."""
         try:
             number = self._catalog.request_lock(self._epoch, owner, wish)
             look()
@@ -117,8 +117,8 @@ class SharedLocks:
             raise
 
     def _await_answers(self, number: int, interrupts: SessionInterrupts, timeout_ms: int) -> None:
-        """Nodes answer whatever their sessions wait for, so there is no cycle to look for. They take a moment for it,
-        which is no wait for a lock; one that was killed never does."""
+        """Waits until all nodes have answered. They answer whatever their sessions wait for, so no deadlock is possible
+        here. The short time that it takes is not a lock wait; a killed node never answers and is expired."""
         patience_us = max(timeout_ms * _MS, ANSWER_US_MIN)
         begun_us = looked_us = self._clock.steady_us()
         pause_s = PAUSE_S_MIN
@@ -143,9 +143,9 @@ class SharedLocks:
         self.release_scopes(owner.actor, (owner.scope,))
 
     def release_scopes(self, actor: int, scopes: tuple[int, ...]) -> None:
-        """At the end of what the locks end with. Never fails, as that has been decided."""
+        """Releases locks at the end of their scope. It never fails, since the end is already decided."""
         if self._local.has_ended:
-            # And with the epoch all of its locks; the catalog may be closed.
+            # The locks have ended with the epoch; the catalog may be closed.
             return
         try:
             self._catalog.release_scopes(self._epoch, actor, scopes)
@@ -153,13 +153,13 @@ class SharedLocks:
             self._unreleased.append((actor, scopes))
 
     def release_left(self) -> None:
-        """Gives up what could not be while the catalog was out of reach."""
+        """Retries the releases that failed while the catalog was not available."""
         while self._unreleased:
             self._catalog.release_scopes(self._epoch, *self._unreleased[-1])
             self._unreleased.pop()
 
     def _wait(self, owner: LockOwner, interrupts: SessionInterrupts, timeout_ms: int) -> None:
-        """Until it is the actor's turn."""
+        """Waits until no other lock or earlier waiter blocks the actor."""
         self.waits += 1
         try:
             self._look_until_free(Party(self._epoch, owner.actor), interrupts, timeout_ms)
@@ -169,7 +169,7 @@ class SharedLocks:
             raise
 
     def refused(self, wish: LockWish, owner: LockOwner) -> errors.LockRefused:
-        """A wish that would have to wait, as an error."""
+        """The error for a lock that would have to wait."""
         conflicting, me = CONFLICTS[wish.strength], Party(self._epoch, owner.actor)
         held = [lock for lock in self._catalog.lock_holders(wish.key) if lock.strength in conflicting]
         others = [party for lock in held if (party := Party(lock.epoch, lock.actor)) != me]
@@ -193,7 +193,7 @@ class SharedLocks:
                 waits_for = wait.strength, wait.key
             elif party.epoch == self._epoch:
                 waits_for = self._local.wait_of(party.actor)
-            # What waits inside of a node may have gone on since.
+            # A waiter within a node may have continued since.
             if waits_for is not None:
                 names = name_party(party, self._epoch), name_party(blocker, self._epoch)
                 described.append(DescribedWait(names[0], *waits_for, names[1]))
@@ -209,10 +209,10 @@ class SharedLocks:
             pause_s = min(2 * pause_s, PAUSE_S_SHORT if is_short else PAUSE_S_MAX)
             queues = self._catalog.lock_queues()
             wait = find_wait(queues, me)
-            # Without a wait the epoch has ended, which the next call hears.
+            # Without a wait the epoch has ended, which the next call reports.
             if wait is None or not blockers(queues, wait):
                 return
-            # The node's own waits are not of the same moment: a cycle counts when it is seen twice.
+            # The node's own waits are read at a different time, so a cycle counts when it is seen twice.
             cycle = find_cycle(queues, self._local.waits_for(), me)
             if cycle is not None and cycle == suspected and find_victim(queues, cycle, me) == me:
                 raise errors.DeadlockDetected(self._describe_cycle(queues, cycle))

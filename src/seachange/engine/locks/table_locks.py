@@ -1,12 +1,12 @@
-"""Table locks of the transactions of one epoch, and what other nodes are told of them.
+"""Table locks of the transactions of one epoch, and their publication to other nodes.
 
-The weak modes, which statements take by themselves, are on record in memory alone. A strong one is asked for in the
-catalog; each node then writes down those of its open transactions that conflict with it, and answers (`look`). From
-then on, for as long as there is a strong lock on a table or a request for one, its statements take theirs in the
+The weak modes, which statements take implicitly, are recorded in memory only. A strong mode is requested in the
+catalog; each node then writes the conflicting locks of its open transactions to the catalog, and answers (`look`). From
+then on, as long as there is a strong lock on the table or a request for one, statements take their locks on it in the
 catalog, in turn.
 
-**Invariant:** a transaction records a lock before it looks whether the table is contended, and a node marks a table as
-contended before it looks at the records. So a request finds each open transaction on record, or that one waits for it.
+**Invariant:** a transaction records a lock before it checks whether the table is contended, and a node marks a table as
+contended before it reads the records. So a request finds each open transaction on record, or that one waits for it.
 
 **Invariant:** while a lock that conflicts with ROW EXCLUSIVE is granted, no other session commits rows of the table.
 Before it is granted, every live node has recorded its conflicting open transactions, and they have ended.
@@ -38,7 +38,7 @@ from seachange.storage.keys import table_hash
 @dataclass(slots=True, eq=False)
 class LockScope:
     """Locks that end together: with the transaction, or with ROLLBACK TO the savepoint before them. `modes` are the
-    weak table locks, `strong` the owners of those that LOCK TABLE took. `is_shared`: some are in the catalog."""
+    weak table locks, `strong` the owners of LOCK TABLE locks. `is_shared`: some are in the catalog."""
 
     owner: LockOwner
     modes: dict[DescriptorId, TableLock] = field(default_factory=dict)
@@ -65,18 +65,18 @@ class NodeTableLocks:
         self._open: dict[int, Scopes] = {}
         self._looking = threading.Lock()
         self._answered = 0
-        # The keys of tables on which there is a strong lock, or a request for one.
+        # The keys of tables with a strong lock, or a request for one.
         self.contended: frozenset[KeyHash] = frozenset()
 
     def enter(self, ticket: int, transaction: Scopes) -> None:
         self._open[ticket] = transaction
 
     def leave(self, ticket: int) -> None:
-        """Before its locks are released: what is written down meanwhile is given up by whoever wrote it."""
+        """Called before its locks are released; a lock that `_answer` publishes concurrently is released there."""
         self._open.pop(ticket, None)
 
     def look(self) -> None:
-        """Learns which tables are contended, and answers requests that are new."""
+        """Reads which tables are contended, and answers new requests."""
         with self._looking:
             known = self._catalog.table_locks()
             requests = [wait for wait in known.waits if wait.strength in STRONG_TABLE_LOCKS]
@@ -86,7 +86,7 @@ class NodeTableLocks:
                 self._answer(known.requests, requests)
 
     def shown(self, table_ids: Iterable[TableId]) -> list[ShownLock]:
-        """Those on some tables: what is in the catalog, and the weak ones of this node."""
+        """The locks on some tables: those in the catalog, and the weak ones of this node."""
         ids = {table_hash(table_id): table_id for table_id in table_ids}
         known = self._catalog.table_locks()
         found = [

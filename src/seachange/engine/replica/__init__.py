@@ -1,1 +1,1 @@
-"""What a node knows of the database: schema history, images, conflicts, epoch, group commit."""
+"""The node's replica of the database state: schema history, images, conflicts, epoch, group commit."""

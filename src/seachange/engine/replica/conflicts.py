@@ -1,4 +1,4 @@
-"""What the commits that a node has applied wrote and relied upon, for validation before the sequencer lock.
+"""The keys that applied commits wrote and relied upon, for validation before the sequencer lock.
 
 **Invariant:** for every key hash, the newest applied sequence that wrote (or shared) it is on record as long as an open
 or future snapshot of this node can be below it.
@@ -24,7 +24,7 @@ class ConflictMap:
         self._written: dict[KeyHash, Seq] = {}
         self._shared: dict[KeyHash, Seq] = {}
         self._touched: dict[IndexId, Seq] = {}
-        # Commits of many keys: each key would cost a hundred bytes in the dicts above.
+        # Commits of many keys: each key would cost a hundred bytes in the dictionaries above.
         self._large: list[tuple[Seq, Hashes]] = []
         self._bulk: list[tuple[Seq, frozenset[IndexId], tuple[Segment, ...]]] = []
         self._prune_at = _PRUNE_MIN
@@ -42,7 +42,8 @@ class ConflictMap:
             self._bulk.append((entry.seq, frozenset(entry.bulk), entry.segments))
 
     def find(self, writes: Mapping[KeyHash, Seq], shares: Mapping[KeyHash, Seq]) -> Seq | None:
-        """The sequence of a commit that conflicts with keys, each computed at the snapshot it maps to."""
+        """The sequence of a commit that conflicts with these keys, each of which maps to the snapshot at which it was
+        read."""
         large = self._newest_large((*writes, *shares))
         for key, snapshot in writes.items():
             newest = max(self._written.get(key, 0), self._shared.get(key, 0), large.get(key, 0))
@@ -55,20 +56,20 @@ class ConflictMap:
         return None
 
     def find_all(self, writes: Mapping[KeyHash, Seq], shares: Mapping[KeyHash, Seq]) -> dict[KeyHash, Seq]:
-        """All keys that a commit conflicts with, each with the sequence of the newest."""
-        found = {}
+        """All conflicting keys, each with the sequence of the newest conflicting commit."""
+        conflicts = {}
         for key, snapshot in writes.items():
             seq = self.find({key: snapshot}, {})
             if seq is not None:
-                found[key] = seq
+                conflicts[key] = seq
         for key, snapshot in shares.items():
             seq = self.find({}, {key: snapshot})
             if seq is not None:
-                found[key] = seq
-        return found
+                conflicts[key] = seq
+        return conflicts
 
     def find_listed(self, listed: Iterable[tuple[Hashes, Seq]]) -> Seq | None:
-        """The same for keys that are written, so many that what is on record is looked up among them instead."""
+        """The same for long lists of written keys: here the recorded keys are looked up in the list."""
         for hashes, snapshot in listed:
             ordered = np.sort(hashes)
             for known in (self._written, self._shared):
@@ -82,7 +83,7 @@ class ConflictMap:
         return None
 
     def _newest_large(self, keys: Iterable[KeyHash]) -> Mapping[KeyHash, Seq]:
-        """Which of the keys a commit of many has written, and the newest that has."""
+        """The keys that large commits have written, each with the newest such commit."""
         if not self._large:
             return {}
         wanted = np.fromiter(keys, np.int64)
@@ -93,12 +94,12 @@ class ConflictMap:
         return max((self._touched.get(index_id, Seq(0)) for index_id in indexes), default=Seq(0))
 
     def bulk_since(self, snapshot: Seq, touched: Iterable[IndexId]) -> list[tuple[Seq, tuple[Segment, ...]]]:
-        """The bulk commits above `snapshot` on any of these indexes: they listed no keys."""
+        """The bulk commits above `snapshot` on any of these indexes; they list no keys."""
         wanted = frozenset(touched)
         return [(seq, segments) for seq, indexes, segments in self._bulk if seq > snapshot and indexes & wanted]
 
     def prune(self, mark: Seq) -> None:
-        """Forgets what no snapshot at or above `mark` can conflict with, when that is worth the walk."""
+        """Removes what no snapshot at or above `mark` can conflict with, if there is enough of it."""
         if len(self._written) + len(self._shared) >= self._prune_at:
             self._written = {key: seq for key, seq in self._written.items() if seq > mark}
             self._shared = {key: seq for key, seq in self._shared.items() if seq > mark}
@@ -108,15 +109,15 @@ class ConflictMap:
 
 
 def _moves(entry: LogEntry) -> bool:
-    """Whether it writes no rows: of an index that it has touched, the rows are in another from then on. One that takes
-    the place of another with none in it, as TRUNCATE has it, brings a generation."""
+    """Whether the commit touches an index without writing rows, because its rows are in another index from then on. A
+    replacement by an empty index, as of TRUNCATE, has a generation."""
     return bool(entry.descriptors) and not (entry.batches or entry.segments or entry.generations)
 
 
 def _common(ordered: Hashes, wanted: Hashes) -> Hashes:
-    """Which of the wanted hashes are among the ordered ones."""
+    """The wanted hashes that are among the ordered ones."""
     if not len(ordered) or not len(wanted):
         return wanted[:0]
     places = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
-    found: Hashes = wanted[ordered[places] == wanted]
-    return found
+    hits: Hashes = wanted[ordered[places] == wanted]
+    return hits

@@ -1,7 +1,7 @@
-"""Everything that a node knows and holds under one epoch.
+"""The state of a node under one epoch.
 
-When an epoch ends (the process slept past its expiry) all of it is thrown away and read again under a new one: the
-files behind it may be gone.
+When an epoch ends (the process slept past its expiry) all of it is discarded and read again under a new one: the files
+behind it may be gone.
 
 **Invariant:** `applied` is the last sequence whose descriptors, keys and rows are all in `schemas`, `conflicts` and
 `images`; the three move together under `lock`.
@@ -49,15 +49,17 @@ class EpochState:
         tell: Callable[[], None],
         release: int = CURRENT.number,
     ) -> None:
-        """`tell` is called when somebody may wait to hear of the marks; `release` is that of the newest rules known."""
+        """`tell` is called when another node may be waiting for the marks; `release` is that of the newest rules
+        known."""
         self.catalog = catalog
-        # When the last heartbeat that the catalog has taken was sent.
+        # The send time of the last heartbeat that the catalog accepted.
         self.beaten_us = clock.steady_us()
         self.epoch: Epoch = catalog.register_node(name, expiry_ms, release)
         self._release, self._agreed = release, 0
         self.lock = threading.RLock()
         self._looks = 0
-        # Set by whoever hears of it, so that the next transaction begins under a new epoch without waiting for a beat.
+        # Set when a StaleNode error is seen, so that the next transaction begins in a new epoch without waiting for a
+        # heartbeat.
         self.ended = False
         self.applied: Seq = catalog.head()
         self.schemas = SchemaHistory(self._schema_at(self.applied))
@@ -69,19 +71,19 @@ class EpochState:
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
-        # Before the first transaction: a lock may have been asked for before this node was there.
+        # Before the first transaction: a lock may have been requested before this node was registered.
         self.tables.look()
 
     @property
     def release(self) -> int:
-        """Of the rules by which changes are planned: all nodes know them, for as long as this epoch lives."""
+        """The release of the planning rules: all nodes know them, for as long as this epoch lives."""
         if self._agreed != self._release:
             # Nodes of an older release may have gone since.
             self._agreed = self.catalog.agree_release(self._release)
         return self._agreed
 
     def _describe_key(self, key: KeyHash) -> str:
-        """What a lock is on, as far as the key tells."""
+        """The object that a lock is on, as far as the key allows it."""
         for table in self.schemas.newest.by_id.values():
             if key == table_hash(table.id):
                 return f'relation "{table.name}"'
@@ -123,12 +125,12 @@ class EpochState:
             image = self._load_newest(newest, newest.index_by_id[index.id], snapshot)
             if image is not None and image.base <= snapshot:
                 return image
-        # The newest version knows all layouts, but nothing of an index that is gone.
+        # The newest version knows all layouts, but not an index that has been dropped.
         knows = newest is not None and index.id in newest.index_by_id
         return self.images.load_past(newest if newest is not None and knows else table, index, snapshot)
 
     def _load_newest(self, table: Table, index: Index, snapshot: Seq) -> IndexImage | None:
-        """None if it is damaged: an earlier snapshot need not be."""
+        """None if the newest image is damaged: an earlier snapshot may still be readable."""
         try:
             return self.images.load(table, index, self.applied)
         except errors.InlineRowsDamaged:
@@ -139,9 +141,9 @@ class EpochState:
     # Following the log.
 
     def catch_up(self) -> Seq:
-        """Applies what others have committed; gives the sequence that is applied now.
+        """Applies what others have committed; returns the applied sequence.
 
-        Whoever waited for the lock while another's look at the log began and ended has nothing left to look for.
+        A thread that waited for the lock while another read of the log began and ended need not read it again.
         """
         begun = self._looks
         with Holding(self.lock):
@@ -152,7 +154,7 @@ class EpochState:
                 for entry in self.catalog.follow(self.epoch, self.applied):
                     self._apply(entry)
             except BaseException:
-                # Whoever waited must look for itself.
+                # Threads that waited must read the log themselves.
                 self._looks -= 1
                 raise
             self.registry.advance(self.applied)

@@ -1,7 +1,7 @@
-"""The images that a node has loaded, one or more per index.
+"""The index images that a node has loaded, one or more per index.
 
-After a compaction the new generation gets an image of its own; the old image stays for the snapshots below the new
-base, as long as there are any.
+After a compaction the new generation gets an image of its own; the old image stays as long as there are snapshots below
+the new base.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from seachange.storage.warehouse import Warehouse
 
 
 class Images:
-    """Called with the epoch's lock held, save `current`."""
+    """All methods except `current` require the epoch's lock."""
 
     def __init__(self, catalog: Catalog, epoch: Epoch, warehouse: Warehouse) -> None:
         self._catalog = catalog
@@ -30,7 +30,7 @@ class Images:
         self._warehouse = warehouse
         self._images: dict[IndexId, tuple[IndexImage, ...]] = {}
         self._tables: dict[IndexId, Table] = {}
-        # Of the version that they were found in: every look-up asks for them.
+        # The key columns of each index, cached per table version, since every lookup needs them.
         self._keys: dict[IndexId, tuple[Table, StoredColumns]] = {}
 
     def current(self, index_id: IndexId, snapshot: Seq) -> IndexImage | None:
@@ -82,7 +82,7 @@ class Images:
         return table.stored_columns(index, layout)
 
     def learn(self, table: Table) -> None:
-        """A newer version of a table: it may bring layouts that batches to come are written in."""
+        """Registers a newer version of a table: it may have layouts that later batches are written in."""
         for index in table.maintained:
             if index.id in self._tables:
                 self._tables[index.id] = table
@@ -107,7 +107,7 @@ class Images:
 
     @contextmanager
     def _forgetting_damaged(self, index_id: IndexId) -> Iterator[None]:
-        """The node goes on with other tables. A statement that needs this one reads it again, and gets the error."""
+        """The node continues with other tables. A statement that needs this one loads it again and gets the error."""
         try:
             yield
         except errors.InlineRowsDamaged:
@@ -116,7 +116,7 @@ class Images:
     def add_local(
         self, index_id: IndexId, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Sequence[Row]
     ) -> None:
-        """Rows of the node's own commit, which need no decoding."""
+        """Adds rows of the node's own commit, which need no decoding."""
         for image in self._images.get(index_id, ()):
             image.apply_rows(seq, layout_id, ops, rows)
 
@@ -129,7 +129,7 @@ class Images:
                     self._images[index_id] = (*images, images[-1].rebased(contents))
 
     def drop_below(self, mark: Seq) -> None:
-        """Forgets images that only snapshots below `mark` could need."""
+        """Drops images that only snapshots below `mark` could need."""
         for index_id, images in list(self._images.items()):
             while len(images) > 1 and images[1].base <= mark:
                 images = images[1:]

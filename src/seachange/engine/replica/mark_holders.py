@@ -1,4 +1,4 @@
-"""Who keeps a node's writers' mark where it is, as the text that goes with a heartbeat."""
+"""The open transactions that hold a node's write mark, as published with its heartbeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the transactions of a node share, whatever its epoch."""
+"""The parts of a node that its transactions share across epochs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from seachange.storage.duck import Duck
 from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse
 
-# Up to so many rows of an index go inline into the catalog; more become a sorted file.
+# Up to this many rows of an index are stored inline in the catalog; more become a sorted file.
 INLINE_ROWS_MAX = 5_000
 _PLANS_MAX = 4_096
-# The folder of what statements cannot keep in memory.
+# The folder for data that statements spill to disk.
 TEMPORARY = "tmp"
 
 
@@ -47,13 +47,13 @@ class NodeParts:
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
     folds: CompactionLocks = field(init=False)
-    # Whether queries look rows up through indexes; without, they scan, with the same results.
+    # Whether queries use indexes; if not, they scan, with the same results.
     seeks: bool = True
-    # Of the newest rules of schema changes that the node knows.
+    # The release of the newest schema change rules that the node knows.
     release: int = CURRENT.number
-    # What the database's own file sets for every session and job.
+    # The settings of the database's configuration file, for every session and job.
     settings: dict[str, str] = field(default_factory=dict)
-    # Roles whose passwords the environment of this process sets.
+    # Roles whose passwords are set in the environment of this process.
     fixed_passwords: frozenset[str] = frozenset()
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class NodeParts:
         self.warehouse.close()
 
     def write_plan(self, table: Table) -> WritePlan:
-        # A pending version may be rolled back and another one made with its number, so identity is compared too.
+        # A pending version may be rolled back and its number reused, so the identity is compared too.
         cached = self._plans.get((table.id, table.version))
         if cached is not None and cached[0] is table:
             return cached[1]

@@ -1,11 +1,11 @@
-"""The open transactions of a node, and the marks that follow from them.
+"""The open transactions of a node, and the low-water marks that follow from them.
 
 **Invariant:** `marks().low` never exceeds the snapshot of any open or future transaction of this node, `marks().write`
 that of any that may write. A transaction is entered with the current mark as its bound *before* it reads the head, so
 that none slips in below a published mark.
 
-**Invariant:** when a publication of a descriptor was applied, and again as soon as the writers' mark can pass it,
-`tell` is called: whoever waits for the writers of older versions hears at once who they are, and that there are none.
+**Invariant:** `tell` is called when the publication of a descriptor has been applied, and again as soon as the write
+mark can pass it, so that a job that drains writers of older versions sees at once which they are, and when they end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seachange.model.ids import Seq
 
 @dataclass(frozen=True, slots=True)
 class OpenWriter:
-    """Somebody who may write: a name to show, and since when."""
+    """A transaction that may write: its name, and the time of its begin."""
 
     name: str
     since_us: int = 0
@@ -28,14 +28,14 @@ class OpenWriter:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """`holders` are those that keep the writers' mark where it is: with their snapshots, the lowest first."""
+    """`holders` are the writers that hold the write mark, with their snapshots, the lowest first."""
 
     low: Seq
     write: Seq
     holders: tuple[tuple[Seq, OpenWriter], ...]
 
 
-# So many holders are told of.
+# The maximum number of holders that are published.
 _HOLDERS_MAX = 10
 
 
@@ -58,12 +58,12 @@ class Registry:
         self._tell = tell
 
     def new_scope(self) -> int:
-        """A number for what locks of a transaction end with, as its ticket is."""
+        """A number for a lock scope of a transaction, from the same range as tickets."""
         with self._lock:
             return next(self._tickets)
 
     def enter(self, writer: OpenWriter | None = None) -> int:
-        """Registers a transaction that is about to read the head; its bound is the mark as it stands."""
+        """Registers a transaction that is about to read the head, with the current mark as its bound."""
         with self._lock:
             ticket = next(self._tickets)
             self._bounds[ticket] = self._mark if writer is None else self._write_mark
@@ -72,14 +72,14 @@ class Registry:
             return ticket
 
     def enter_below(self, snapshot: Seq) -> int:
-        """Registers a read of the past; it holds the mark where it is, so that GC does not come closer."""
+        """Registers a read of the past; it holds the mark, so that garbage collection does not proceed."""
         with self._lock:
             ticket = next(self._tickets)
             self._bounds[ticket] = min(self._mark, snapshot)
             return ticket
 
     def move(self, ticket: int, snapshot: Seq) -> None:
-        """The transaction now reads at `snapshot`."""
+        """Sets the snapshot of a transaction."""
         with self._lock:
             self._bounds[ticket] = snapshot
             tells = self._has_passed()
@@ -104,7 +104,7 @@ class Registry:
             self._tell()
 
     def note_publication(self, seq: Seq) -> None:
-        """A descriptor was published, whose older versions somebody may wait for."""
+        """Records the publication of a descriptor, whose older versions a job may be draining."""
         with self._lock:
             self._published = max(self._published, seq)
             self._is_news = True
@@ -119,7 +119,7 @@ class Registry:
         return self.marks().low
 
     def marks(self) -> Marks:
-        """The marks to publish. They never go back."""
+        """The marks to publish. They never decrease."""
         with self._lock:
             self._mark = max(self._mark, min(self._lowest(self._bounds), self._head))
             self._write_mark = max(self._write_mark, min(self._lowest(self._writers), self._head))
@@ -131,13 +131,13 @@ class Registry:
 
 
 class SnapshotPins:
-    """Snapshots that are held for longer than the statements take that read them."""
+    """Snapshots that are pinned for longer than the statements that read them."""
 
     def __init__(self) -> None:
         self._tickets: list[tuple[Registry, int]] = []
 
     def add(self, registry: Registry, snapshot: Seq) -> None:
-        """The caller holds the snapshot itself."""
+        """The caller's own transaction protects the snapshot during the call."""
         ticket = registry.enter_below(snapshot)
         self._tickets.append((registry, ticket))
         registry.move(ticket, snapshot)

@@ -34,7 +34,7 @@ Relation = Table | Sequence | View
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a session of one database sees: all that is in it, and what all databases share."""
+    """The descriptors that a session of one database sees: those in it, and those that all databases share."""
 
     database: str
     by_id: dict[DescriptorId, Table]
@@ -49,15 +49,15 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """All live descriptors as of one sequence, the tables by themselves."""
+    """All live descriptors as of one sequence; tables are kept separately."""
 
     seq: Seq
     by_id: dict[DescriptorId, Table]
     objects: dict[DescriptorId, Descriptor]
-    # By the table referred to: the foreign keys that do, with their tables.
+    # The foreign keys that refer to each table, with their own tables.
     references: dict[DescriptorId, tuple[Reference, ...]]
     roles: dict[str, Role]
-    # Those that somebody has asked for.
+    # Caches.
     _within: dict[str, Contents] = field(default_factory=dict, compare=False, repr=False)
     _actors: dict[SessionIdentity, Actor] = field(default_factory=dict, compare=False, repr=False)
 
@@ -65,7 +65,7 @@ class SchemaVersion:
         return self.by_id.get(id_) or self.objects.get(id_)
 
     def actor(self, identity: SessionIdentity) -> Actor:
-        """42501 if there is no such role."""
+        """Raises 42501 if there is no such role."""
         found = self._actors.get(identity)
         if found is None:
             found = self._actors[identity] = find_actor(identity, self.roles)
@@ -74,7 +74,7 @@ class SchemaVersion:
     def within(self, database: str = DEFAULT_DATABASE) -> Contents:
         found = self._within.get(database)
         if found is None:
-            # Two threads may make the same.
+            # Two threads may compute the same value.
             found = self._within[database] = _contents(self, database)
         return found
 
@@ -121,16 +121,16 @@ class SchemaHistory:
         return history[bisect_right(history, snapshot, key=attrgetter("seq")) - 1]
 
     def last_known(self, id_: DescriptorId) -> Descriptor | None:
-        """The newest version of a descriptor that some snapshot knows, also of one that is gone by now."""
+        """The newest known version of a descriptor, even if it has been dropped."""
         return next((found for s in reversed(self._history) if (found := s.find(id_)) is not None), None)
 
     def versions(self, table_id: DescriptorId, after: int) -> list[Table]:
-        """The versions of a table above one that some snapshot knows, oldest first."""
+        """The known versions of a table above `after`, oldest first."""
         found = [schema.by_id[table_id] for schema in self._history if table_id in schema.by_id]
         return list({table.version: table for table in found if table.version > after}.values())
 
     def later(self, table_id: DescriptorId, version: int) -> list[tuple[Seq, Table | None]]:
-        """The changes of a table behind a version that some snapshot knows, oldest first; None where it is gone."""
+        """The known changes of a table after a version, oldest first; None where it was dropped."""
         found: list[tuple[Seq, Table | None]] = []
         is_there = False
         for schema in self._history:
@@ -144,8 +144,8 @@ class SchemaHistory:
         return found
 
     def primaries(self, table_id: DescriptorId, after: Seq, upto: Seq) -> list[tuple[Seq, IndexId | None]]:
-        """The primary indexes of a table in (after, upto], each with the sequence from which on it is that; None where
-        the table is gone."""
+        """The primary indexes of a table in (after, upto], each with the sequence at which it became the primary one;
+        None where the table was dropped."""
         found: list[tuple[Seq, IndexId | None]] = []
         for schema in self._history:
             table = schema.by_id.get(table_id)
@@ -155,7 +155,7 @@ class SchemaHistory:
         return found
 
     def unchanged_since(self, ids: Iterable[DescriptorId]) -> Seq:
-        """From this sequence on, as far as it is known, these descriptors are as they are now."""
+        """The known sequence since which these descriptors are unchanged."""
         history, wanted = self._history, tuple(ids)
         since = newest = history[-1]
         for schema in reversed(history):

@@ -1,4 +1,4 @@
-"""How large a table is, for plans: an estimate from what is known without reading rows."""
+"""The estimated size of a table, for planning, without reading rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seachange.storage.plan import Overlay
 
 
 def measure_table(parts: SnapshotParts, own: Overlay) -> TableSize:
-    """Rows that the transaction itself removed or replaced are counted still, so 0 rows means that there are none."""
+    """Rows that the transaction itself removed or replaced still count, so 0 rows means that the table is empty."""
     files = (*parts.files, *own.files)
     inline = [rows for _, rows in parts.inline] + ([own.rows] if own.rows is not None else [])
     return TableSize(

@@ -1,11 +1,12 @@
-"""Folding deltas into a new generation.
+"""Compaction of deltas into a new generation.
 
-Inline rows become a sorted segment; segments that stay are kept with the positions that deltas have superseded; small
-ones are merged with the new rows, so that their number grows with the logarithm of the table; ones with many superseded
-rows are written anew, and so is the little that is left of older layouts. What is kept moves no bytes.
+Inline rows become a sorted segment. Segments that stay are kept with the positions that deltas have superseded. Small
+ones are merged with the new rows, so that their number grows with the logarithm of the table. Segments with many
+superseded rows are rewritten, and so is a small remainder of older layouts. Kept segments are not copied.
 
 **Invariant:** the members show, at sequence C, exactly the rows that generation and deltas showed at C. Rewritten rows
-are read with the descriptor at C: every column of its layout by id, what a row's layout lacks as the frozen value.
+are read with the descriptor at C: every column of its layout by id, columns that a row's layout lacks as the frozen
+value.
 
 **Invariant:** an index without a generation is never compacted: a generation made of its deltas would hide a running
 backfill.
@@ -32,20 +33,20 @@ from seachange.storage.sorter import Sorter
 from seachange.storage.spill import Connect
 from seachange.storage.warehouse import Warehouse
 
-# A segment is written anew when more than this share of its rows is superseded.
+# A segment is rewritten when more than this share of its rows is superseded.
 SUPERSEDED_SHARE_MAX = 0.2
-# A small segment joins a merge when it is at most so many times as large as what is merged without it.
+# A small segment joins a merge when it is at most this many times as large as the rest of the merge.
 MERGE_FACTOR = 2
-# What is left of older layouts is written anew when it is at most this share of the rows: from then on nothing has to
-# be translated when it is read. Before, most of it may yet be updated, which migrates it for nothing.
+# Rows of older layouts are rewritten when they are at most this share of all rows; then reads need no translation any
+# more. Before that, most of them may yet be updated, which migrates them for free.
 OLDER_SHARE_MAX = 0.1
-# One compaction rewrites at most so many rows of existing segments, so that it ends in bounded time.
+# The maximum number of existing rows that one compaction rewrites, so that its time is bounded.
 REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """Which files stay as they are, and which are read and written anew with the inline rows."""
+    """The files that stay as they are, and the files that are rewritten together with the inline rows."""
 
     kept: tuple[FileSlice, ...]
     rewritten: tuple[FileSlice, ...]
@@ -56,8 +57,8 @@ def live_rows(file: FileSlice) -> int:
 
 
 def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> CompactionPlan:
-    """Pure choice of what to rewrite, in this layout; `full` takes everything that is superseded in part, overlaps
-    another, or is of another layout."""
+    """The choice of what to rewrite in this layout, as a pure function. `full` takes all files that have superseded
+    rows, overlap another, or are of another layout."""
     inline = sum(table.num_rows for _, table in parts.inline)
     chosen = _overlapping(parts.files) if full else _worth_rewriting(parts.files, inline)
     ids = {file.segment.id for file in chosen}
@@ -93,7 +94,7 @@ def _worth_rewriting(files: tuple[FileSlice, ...], inline_rows: int) -> list[Fil
 
 
 def _overlapping(files: Iterable[FileSlice]) -> list[FileSlice]:
-    """Files with superseded rows, small ones, and ones whose key range another one shares."""
+    """Files with superseded rows, small files, and files whose key range overlaps another."""
     ordered = sorted((f for f in files if live_rows(f)), key=lambda f: f.segment.key_min)
     chosen = {f.segment.id: f for f in ordered if len(f.superseded) or f.segment.rows < SEGMENT_ROWS_MAX // 2}
     highest: FileSlice | None = None
@@ -124,7 +125,7 @@ def fold(
     connect: Connect,
     full: bool = False,
 ) -> Compacted:
-    """Writes what has to be written and gives the members of the generation that replaces `parts`."""
+    """Writes the new segments and returns the members of the generation that replaces `parts`."""
     plan = plan_fold(parts, full, table.layout.id)
     reach("compaction.planned")
     written: list[Segment] = []
@@ -139,5 +140,5 @@ def fold(
 
 
 def kept_members(files: Iterable[FileSlice]) -> list[GenerationMember]:
-    """Files that stay, without the rows that are superseded."""
+    """Files that stay, with their superseded rows marked as deleted."""
     return [GenerationMember(f.segment, np.sort(f.superseded).astype("<u4").tobytes()) for f in files]

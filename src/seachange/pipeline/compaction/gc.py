@@ -1,6 +1,6 @@
-"""Deleting the files that nothing can reach any more.
+"""Garbage collection: deletes the files that nothing can reach any more.
 
-The catalog decides, by marks and intents; the files go first and their rows in the catalog after, so that a crash in
+The catalog decides, by marks and intents. Files are deleted before their rows in the catalog, so that a crash in
 between leaves garbage that is found again, never a row without its file.
 """
 
@@ -19,7 +19,7 @@ from seachange.runtime.faults import reach
 from seachange.storage.warehouse import Warehouse
 
 GC_CLAIM = "gc"
-# So many files a task deletes.
+# The number of files that one task deletes.
 UNIT_FILES = 256
 
 
@@ -30,8 +30,8 @@ def collect_garbage(
     retention_us: int,
     hire: Callable[[int], Executor] | None = None,
 ) -> int:
-    """Gives the number of segments whose files were deleted; 0 when another node is at it. `hire` gives a crew for so
-    many files; without, they are deleted here."""
+    """Returns the number of segments whose files were deleted; 0 if another node is collecting. `executor_factory`
+    returns an executor for a number of files; without it, they are deleted here."""
     if not catalog.claim(epoch, GC_CLAIM):
         return 0
     try:
@@ -57,7 +57,7 @@ def _forget(catalog: Catalog, ids: Sequence[SegmentId]) -> None:
 def delete_by(
     executor: Executor, ids: Sequence[SegmentId], forget: Callable[[Sequence[SegmentId]], None], warehouse: Warehouse
 ) -> None:
-    """What a task has deleted is forgotten when it is done: whoever goes on has the rest to do."""
+    """Removes the catalog rows of each finished task, so that a later run has only the rest to do."""
     tasks = [DeleteSegments(tuple(ids[first : first + UNIT_FILES])) for first in range(0, len(ids), UNIT_FILES)]
 
     def deleted(number: int, _: int) -> None:
@@ -73,13 +73,13 @@ def delete_segments(ids: Sequence[SegmentId], warehouse: Warehouse) -> None:
         warehouse.delete(segment_id)
         reach("gc.deleted")
     if ids:
-        # Forgotten by the catalog and brought back by a power cut, a file would stay for ever.
+        # A power cut could restore a file that the catalog has forgotten, and it would stay for ever.
         warehouse.files.settle()
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteSegments(WritesNothing):
-    """Done twice, it finds nothing left to do."""
+    """Idempotent: a second run finds nothing to delete."""
 
     ids: tuple[SegmentId, ...]
     read_bytes: int = 0

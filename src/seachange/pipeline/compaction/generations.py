@@ -1,10 +1,10 @@
-"""Compaction and migration of layouts by a crew: groups of segments are read, sorted and written anew in units whose
-work is kept, as those of a backfill are.
+"""Compaction and migration of layouts by an executor: groups of segments are read, sorted and rewritten in units whose
+results are kept, like those of a backfill.
 
-**Invariant:** rows are copied, by the ids of their columns; nothing is computed anew, whatever the state of a column.
+**Invariant:** rows are copied by column id; nothing is computed, whatever the state of a column.
 
-**Invariant:** no generation is given whose rows are not those that were read, in number and by the sum of their hashes,
-and as many as the files and the catalog have.
+**Invariant:** a generation is returned only if its rows are those that were read, in number and by the sum of their
+hashes, and as many as the files and the catalog have.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROWS = "unit_rows"
 
 @dataclass(frozen=True, slots=True)
 class CompactUnit:
-    """What is done to an index: `source` has the parts that are written anew, and `kept` are the files that stay."""
+    """The compaction of one index: `source` has the parts that are rewritten, and `kept` are the files that stay."""
 
     source: IndexSource
     kept: tuple[FileSlice, ...]
@@ -52,7 +52,7 @@ class CompactUnit:
 
 
 def choose_fold(source: IndexSource, newest: Generation | None, full: bool) -> CompactUnit | None:
-    """None if all is as it would be made, or another generation has come since."""
+    """None if there is nothing to rewrite, or a newer generation exists."""
     if newest is None or newest.id != source.generation_id:
         return None
     plan = plan_fold(source.parts, full, source.table.layout.id)
@@ -84,8 +84,8 @@ def rewrite(
 
 
 def fold_units(source: IndexSource, sizes: Sizes) -> list[Unit]:
-    """Those of the source; rows of the catalog go with the files among whose keys they are. In a unit of their own they
-    would overlap all others, and all would be written twice."""
+    """The units of the source, with inline rows assigned to the unit in whose key range they are. In a unit of their
+    own they would overlap all others, and all rows would be written twice."""
     units = source.units(sizes.unit_rows)
     files = [unit for unit in units if unit.parts.files]
     key = source.table.stored_columns(source.index, source.table.layout)[: len(source.table.entry_key(source.index))]
@@ -109,15 +109,15 @@ def _joined(unit: Unit, inline: tuple[tuple[LayoutId, pa.Table], ...]) -> Unit:
 
 @dataclass(frozen=True, slots=True)
 class RewriteRuns:
-    """The rows of a unit in the newest layout. Neighbours by key are read together, so that what is written is not
-    merged, as a rule."""
+    """The rows of a unit in the newest layout. Files with adjacent keys are in one unit, so that its output usually
+    needs no merge."""
 
     target: BuiltIndex
     unit: Unit
 
     @property
     def title(self) -> str:
-        return f"write {self.unit.rows} rows of {self.target.index.name} anew"
+        return f"rewrite {self.unit.rows} rows of {self.target.index.name}"
 
     @property
     def segments(self) -> int:
@@ -139,7 +139,7 @@ class RewriteRuns:
         target = self.target
         scan = plan_rewrite(target.table, target.index, self.unit.parts, kernel_context.warehouse, "fold")
         with kernel_context.sorter() as sorter:
-            # Held once: it is counted, and then sorted.
+            # Kept as a table, since it is counted and then sorted.
             sorter.keep(_ROWS, scan.sql, scan)
             rows = f"SELECT * FROM {_ROWS}"  # noqa: S608 - the relation is ours
             tally = tally_of(sorter, target, Scan(rows))

@@ -1,10 +1,11 @@
-"""Generations of indexes from the rows of another: read in units, then sorted by ranges of keys; what is done is kept.
+"""Builds index generations from the rows of another index: rows are read in units, then sorted by key ranges. Finished
+units are kept.
 
-**Invariant:** each unit, of reading or of a range, is named after what it reads, and what it wrote is used again only
-under that name and only if its files are whole. So whatever subset of units an earlier attempt has finished, the result
-is the same.
+**Invariant:** each unit, of reading or of a range, is named after what it reads, and its output is reused only under
+that name and only if its files are intact. So the result is the same for whatever subset of units an earlier attempt
+has finished.
 
-**Invariant:** no generation is given whose entries are not, in number and by the sum of their hashes, those of the
+**Invariant:** a generation is returned only if its entries are, in number and by the sum of their hashes, those of the
 rows.
 """
 
@@ -57,12 +58,12 @@ def backfill(
     report: Report,
     settle: Settle = as_it_is,
 ) -> tuple[Built, ...]:
-    """`warehouse` tells which files of finished units are whole."""
+    """`warehouse` checks which files of finished units are intact."""
     sizes = executor.sizes(source.rows)
     units = source.units(sizes.unit_rows)
     cuts = _choose_cuts(source, targets, executor, sizes) if len(units) > 1 else (None,) * len(targets)
     reads = _reads(source, units, tuple(targets), cuts, settle)
-    # Entries that are dealt are read once more, to be sorted.
+    # Partitioned entries are read once more, to be sorted.
     merges = any(cut is not None for cut in cuts)
     return BackfillWork(executor, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(
         reads, targets
@@ -71,7 +72,7 @@ def backfill(
 
 @dataclass(frozen=True, slots=True)
 class UnitRead:
-    """A unit that is read: its rows become runs by a task, which is made if the work was not done before."""
+    """A unit to read: a task turns its rows into runs. The task is created only if the unit was not finished before."""
 
     name: str
     rows: int
@@ -81,8 +82,9 @@ class UnitRead:
 def _choose_cuts(
     source: IndexSource, targets: Sequence[BuiltIndex], executor: Executor, sizes: Sizes
 ) -> tuple[SplitPoints | None, ...]:
-    """A primary index is written anew in the order of its source as a rule: it is sorted as it is read. So is what has
-    values that the source does not hold: nobody knows yet where to cut them."""
+    """The split points of each target, None for a target that is sorted as it is read: a primary index, which is
+    usually rewritten in the order of its source, and an index on computed values, which cannot be sampled from the
+    source."""
     dealt = [target for target in targets if not target.is_computed_from(source.index)]
     ranges = -(-source.rows // sizes.range_rows)
     if not dealt or ranges == 1:
@@ -105,14 +107,14 @@ def _reads(
         part = replace(source, table=settled, parts=unit.parts)
         return ReadUnit(part, unit, targets, cuts)
 
-    # Which indexes are built, and how they are cut, is part of the work, and so of its name.
+    # The indexes to build and their split points are part of the work, and so of its name.
     work = "-".join([*(str(t.index.id) for t in targets), xxhash.xxh3_64_hexdigest(repr(cuts).encode())])
     names = [f"{unit.name}-{work}" for unit in units]
     return [UnitRead(name, unit.rows, partial(make, unit)) for name, unit in zip(names, units, strict=True)]
 
 
 def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | None:
-    """What a finished unit has written; None if there is no such unit, or a file of it is not whole."""
+    """The runs of a finished unit; None if there is no such unit, or one of its files is damaged."""
     if unit is None:
         return None
     try:
@@ -120,15 +122,15 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
         warehouse.paths(segment for run in runs for segment in run.segments)
         warehouse.check_passing(run.passing for run in runs if run.passing is not None)
     except errors.SegmentDamaged:
-        # Files of a backfill are nobody's data yet: the work is done again.
+        # Files of a backfill are not attached yet: the work is done again.
         return None
     return runs
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillWork:
-    """Units that are read, and sorted by ranges where they overlap, by a crew. If it `merges` all that it reads, a row
-    counts half when it is read, and half when it is sorted."""
+    """Reads units, and sorts them by ranges where they overlap, with an executor. If it `merges` all that it reads, a
+    row counts half when it is read, and half when it is sorted."""
 
     executor: Executor
     warehouse: Warehouse
@@ -147,7 +149,7 @@ class BackfillWork:
         return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
 
     def _read(self, reads: Sequence[UnitRead]) -> list[Run]:
-        """Runs of all targets."""
+        """The runs of all targets."""
         runs: list[Run] = []
         left: list[UnitRead] = []
         for read in reads:
@@ -170,7 +172,8 @@ class BackfillWork:
         return (read.rows + 1) // 2 if self.merges else read.rows
 
     def _merge(self, pairs: Sequence[tuple[BuiltIndex, Sequence[Run]]], rows: int) -> list[list[Run]]:
-        """The base segments of each target, with what is in them, read back. All of it counts for so many rows."""
+        """The base segments of each target, verified by reading them back. The whole merge counts as `rows` rows of
+        progress."""
         made: list[list[Run]] = []
         places: list[int] = []
         tasks: list[MergeRange | SortRange] = []
@@ -213,7 +216,7 @@ class BackfillWork:
         return ranges
 
     def _read_back(self, pairs: Sequence[tuple[BuiltIndex, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:
-        """Base segments that are not merged, of each target by its place."""
+        """The base segments that need no merge, each with the place of its target."""
         places: list[int] = []
         tasks: list[TallySegments] = []
         for place, (target, segments) in enumerate(pairs):
@@ -225,7 +228,8 @@ class BackfillWork:
 
 
 def share_out(rows: int, weights: Sequence[int]) -> list[int]:
-    """
+    """Distributes `rows` in proportion to the weights.
+
     >>> share_out(10, [1, 1, 2]), share_out(10, []), share_out(0, [5])
     ([2, 3, 5], [], [0])
     """

@@ -1,8 +1,8 @@
-"""Whether all rows of a new primary index, as of one sequence, have values for the columns that are computed.
+"""Check that all rows of a new primary index, as of one sequence, have values for its computed columns.
 
-Rows that were there when it was built were converted then, or the build has failed. Whoever has written one since that
-had no value has left NULL for it: only rows with NULL are looked at. A row without a value of its new key is not in the
-new index, and is looked for in the old one.
+Rows that existed when it was built were converted then, or the build has failed. A later write without a value has
+stored NULL: so only rows with NULL are checked. A row without a value for its new key is not in the new index, and is
+looked up in the old one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROWS, _EMPTY = "rows", "rows_without"
 
 
 def check_converted(source: IndexSource, kernel_context: KernelContext) -> None:
-    """Raises the error of the first row that has none."""
+    """Raises the error of the first row without a value."""
     first, generated = computed_columns(source.table)
     for item in (computed for computed in (*first, *generated) if computed.column.id not in computed.inputs):
         for unit in source.units():
@@ -36,8 +36,8 @@ def check_converted(source: IndexSource, kernel_context: KernelContext) -> None:
 def check_keys(
     source: IndexSource, made: IndexSource, columns: Sequence[Column], kernel_context: KernelContext
 ) -> None:
-    """The same for columns of the new primary key, by the rows of the index that there is. A row that its writer found
-    no key for is not in the new one, whatever is found for it now: so both have as many rows."""
+    """The same for columns of the new primary key, read from the current index. A row whose writer had no key for it is
+    not in the new index, even if there is one now: so the row counts are compared."""
     table = source.table
     for item, unit in product(map(converted, columns), source.units()):
         kernel_context.interrupts.check()
@@ -57,7 +57,7 @@ def check_keys(
 
 
 def missing_key(sorter: Sorter, rows: str, table: Table, column: Column) -> errors.Error:
-    """Of the first of these rows, which have no value for a column of their key."""
+    """The error for the first of these rows, which have no value for a column of their key."""
     problem = errors.NotNullViolation(column=column.name, relation=table.name)
     return problem.located(f"the row with {name_row(sorter, f'({rows})', table)}")
 

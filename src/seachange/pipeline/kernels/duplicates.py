@@ -1,7 +1,7 @@
-"""Whether a key occurs twice in an index, without sorting it again.
+"""Finds duplicate keys in an index without sorting it again.
 
-The files of a generation are in order already: equal keys are neighbours in them. What lies across (files whose ranges
-overlap others, rows in the catalog) is compared among itself, and with the rest by a join.
+The files of a generation are sorted already, so equal keys are neighbours in them. The rest (files that overlap others,
+inline rows) is compared among itself, and with the sorted files by a join.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Found = tuple[int, Key]
 
 
 def find_duplicates(source: IndexSource, executor: Executor, report: Callable[[int], None]) -> Found | None:
-    """How many rows have the key of another before them, and one such key."""
+    """The number of rows that repeat the key of another row, and one such key."""
     chain, rest = split_chain(source)
     tasks: list[CompareNeighbours | CompareAcross] = []
     before: FileSlice | None = None
@@ -69,7 +69,7 @@ def _slices(chain: Sequence[FileSlice], rows_max: int) -> Iterator[list[FileSlic
 
 @dataclass(frozen=True, slots=True)
 class CompareNeighbours(ReadsSource):
-    """The files of `source` follow each other by their keys; the last row of `before` comes before them."""
+    """The files of `source` follow each other by their keys; the last row of `before` precedes them."""
 
     before: FileSlice | None
 
@@ -83,7 +83,7 @@ class CompareNeighbours(ReadsSource):
 
 @dataclass(frozen=True, slots=True)
 class CompareAcross(ReadsSource):
-    """The rows of `source` lie across the chain."""
+    """The rows of `source` overlap the chain."""
 
     chain: SnapshotParts
 
@@ -100,7 +100,7 @@ class CompareAcross(ReadsSource):
 
 
 def split_chain(source: IndexSource) -> tuple[list[FileSlice], SnapshotParts]:
-    """Files in the order of their keys, none overlapping another, in the layout of today; and what is left."""
+    """Files in key order that do not overlap, in the current layout; and the rest."""
     chain: list[FileSlice] = []
     rest: list[FileSlice] = []
     types = source.table.stored_columns(source.index, source.table.layout)
@@ -132,7 +132,7 @@ def _in_chain(source: IndexSource, before: FileSlice | None, kernel_context: Ker
 
 
 def _live_keys(chain: Sequence[FileSlice], names: list[str], kernel_context: KernelContext) -> Iterator[list[pa.Array]]:
-    """The key columns, a row group at a time, without the rows that are superseded."""
+    """The key columns, one batch at a time, without superseded rows."""
     for file in chain:
         gone = _gone(file)
         start = 0
@@ -181,7 +181,7 @@ def _across(
     present = _present(key) if source.index.nulls_distinct else "true"
     equals = "=" if source.index.nulls_distinct else "IS NOT DISTINCT FROM"
     same = " AND ".join(f"o.{column_name(c.id)} {equals} l.{column_name(c.id)}" for c in key)
-    # The first among the loose ones is one too many where the chain has its key.
+    # The first of the loose rows is a duplicate too if the chain has its key.
     sql = (
         f"SELECT {names}, n - 1 + CAST(taken AS INTEGER) AS extra FROM (SELECT l.*, "  # noqa: S608 - named by id
         f"EXISTS (SELECT 1 FROM ({ordered.sql}) o WHERE {same}) AS taken "

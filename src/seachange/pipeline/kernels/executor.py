@@ -1,7 +1,7 @@
-"""Who does the tasks of a backfill or a validation: this process, one after the other, or Spark.
+"""Executors run the tasks of a backfill or a validation: in this process, one after the other, or on Spark.
 
-**Invariant:** a task is a pure function of its fields and of files that never change: done twice, anywhere, it gives
-files with the same rows. So whoever does it may fail, be killed, or be asked again.
+**Invariant:** a task is a pure function of its fields and of immutable files: repeated anywhere, it writes files with
+the same rows. So an executor may fail, be killed, or run a task again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from seachange.runtime.process import give_way
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
-# Is told how many rows of the tasks that are under way are done.
+# Receives the number of finished rows of the running tasks.
 Look = Callable[[int], None]
-# How often whoever waits for tasks looks at them.
+# How often running tasks are polled.
 TICK_SECONDS = 0.2
 
 
@@ -31,8 +31,8 @@ def nobody_looks(rows: int) -> None:
 
 
 class Task(Protocol[T_co]):
-    """A value that can be sent to another machine. It reads about so many bytes of files and writes about so many, in
-    about `segments` files, those of one part of the work."""
+    """A value that can be sent to another machine. Its estimates: bytes read, bytes written, and the number of
+    `segments` written."""
 
     @property
     def title(self) -> str: ...
@@ -48,14 +48,14 @@ class Task(Protocol[T_co]):
 
     @property
     def steps(self) -> int:
-        """About how many queries it is."""
+        """An estimate of the number of queries."""
 
     def run(self, kernel_context: KernelContext) -> T_co: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many rows a unit reads, and about how many a range has."""
+    """The number of rows that a unit reads, and about how many a range has."""
 
     unit_rows: int = UNIT_ROWS_MAX
     range_rows: int = RANGE_ROWS_MAX
@@ -64,26 +64,27 @@ class Sizes:
 class Executor(Protocol):
     @property
     def hands(self) -> int:
-        """How many tasks it does at the same time."""
+        """The number of tasks that run concurrently."""
 
     def sizes(self, rows: int) -> Sizes:
-        """How work on so many rows is cut. The same rows are cut alike in every attempt, or nothing could be kept."""
+        """How work on this many rows is divided. The division must be the same in every attempt, or no unit could be
+        reused."""
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
-        """Does all of them, in any order; `done` is told of each as it is finished, by its place, in the caller's
-        thread. What a task or `done` raises ends the others. `rows` is what each counts for: whoever looks at the crew
-        is told several times a second how many of those that are under way are done."""
+        """Runs all tasks, in any order. `done` is called in the caller's thread for each finished task, with its place.
+        An exception of a task or of `done` ends the others. `rows` is the weight of each task for progress, which is
+        reported several times a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalExecutor:
-    """One task after the other: DuckDB itself uses the cores. In a thread that gives way to those who serve clients, on
-    this machine; the caller's may be one of them."""
+    """Runs one task after the other: DuckDB itself uses the cores. The thread has a lower priority than those that
+    serve clients on this machine; the caller's may be one of them."""
 
     kernel_context: KernelContext
     fixed: Sizes = Sizes()
     hands: int = 1
-    # Is called several times a second while a task runs, and may raise.
+    # Called several times a second while a task runs; may raise.
     look: Look = nobody_looks
 
     def sizes(self, rows: int) -> Sizes:
@@ -105,7 +106,7 @@ class LocalExecutor:
             while not wait((future,), TICK_SECONDS).done:
                 self.look(int(rows * meter.read()))
         except BaseException:
-            # Nobody waits for it any more; between two queries it is asked again.
+            # Interrupt it until it ends: an interrupt between two queries has no effect.
             while not wait((future,), TICK_SECONDS).done:
                 meter.interrupt()
             raise

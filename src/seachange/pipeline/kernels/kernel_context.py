@@ -1,6 +1,6 @@
-"""What the kernels work with: files, a place to spill to, new segments, and a way to hear that they are to stop.
+"""The task context of kernels: files, a spill folder, new segment ids, interrupts and limits.
 
-**Invariant:** work is cut between steps, before every file that is written, and inside DuckDB.
+**Invariant:** work can be interrupted between steps, before every file that is written, and inside DuckDB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TaskInterrupts(Protocol):
         """Raises if the work is to stop."""
 
     def reaching(self, running: Sorter) -> AbstractContextManager[None]:
-        """An interrupt ends the query that this one runs."""
+        """An interrupt ends the query that `running` runs."""
 
 
 def _keep(ids: Sequence[SegmentId]) -> None:
@@ -37,8 +37,8 @@ def _keep(ids: Sequence[SegmentId]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KernelContext:
-    """`translate` makes the client's error of DuckDB's. Segments that were reserved and not reported are garbage
-    at once by `give_up`; those that somebody may still be writing are garbage when the epoch ends, by `leave`."""
+    """`translate` converts DuckDB's errors to those for the client. `give_up` makes reserved segments that were not
+    reported garbage at once; `leave` does so when the epoch ends, for segments that may still be written."""
 
     warehouse: Warehouse
     spill: Path
@@ -48,15 +48,15 @@ class KernelContext:
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     give_up: Callable[[Sequence[SegmentId]], None] = _keep
     leave: Callable[[Sequence[SegmentId]], None] = _keep
-    # Asked by whoever hands out the tasks.
+    # Used by the executor that starts the tasks.
     throttling: Throttling = field(default_factory=Throttling)
-    # Of the task that is done with it.
+    # The meter of the running task.
     meter: ProgressMeter = field(default_factory=ProgressMeter)
     connect: Connect = sorting_connection
 
     @contextmanager
     def sorter(self) -> Iterator[Sorter]:
-        """Every query of it can be interrupted."""
+        """A sorter whose queries can be interrupted."""
         made = Sorter(self.warehouse.files, self.spill, self.take, self.limits, self.connect)
         with made as sorter, self.meter.watching(sorter), self.interrupts.reaching(sorter):
             try:

@@ -1,10 +1,10 @@
-"""Runs to the base segments of a generation, a range of keys at a time.
+"""Merging runs into the base segments of a generation, one key range at a time.
 
-Of sorted runs those that share keys with no other are base segments already: rows that are written anew in the order of
-their source are written once. The others are cut into ranges by values of the first key column, and each range is
-sorted by itself. What was dealt into ranges already is sorted range by range.
+Sorted runs that share keys with no other are base segments already: rows that are rewritten in the order of their
+source are written once. The others are split into ranges by values of the first key column, and each range is sorted by
+itself. Entries that were partitioned into ranges before are sorted range by range.
 
-**Invariant:** the segments of a generation do not overlap, and what is in them is decided by the names of the files.
+**Invariant:** the segments of a generation do not overlap, and their contents are determined by the names of the files.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from seachange.storage.sorter import Sorter
 from seachange.values.types import ENCODED_AS_GIVEN
 
 RANGE_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
-# One row in so many tells how keys are distributed.
+# One row in this many is sampled for the key distribution.
 _SAMPLE_STEP = 4_096
 _DEALT = "dealt_entries"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Entries whose first key column is at or above `low` (None: from the first) and below `high`; without `high`, up
-    to the last, which NULL sorts after. `rows` is about how many."""
+    """Entries whose first key column is at or above `low` (None: no lower bound) and below `high`; without `high`, up
+    to the end, including NULLs, which sort last. `rows` is an estimate."""
 
     segments: tuple[Segment, ...]
     low: Any
@@ -51,7 +51,7 @@ class KeyRange:
 
 
 def clusters(segments: Iterable[Segment]) -> list[list[Segment]]:
-    """Segments whose ranges of keys are connected, in order."""
+    """Groups of segments whose key ranges overlap, in key order."""
     groups: list[list[Segment]] = []
     highest = b""
     for segment in sorted(segments, key=lambda s: (s.key_min, s.id)):
@@ -69,7 +69,7 @@ def sample_step(rows_max: int) -> int:
 
 
 def plan_merge(runs: Sequence[Run]) -> tuple[list[Segment], list[list[Segment]]]:
-    """The segments that stay as they are, and the groups of those that are merged."""
+    """The segments that stay as they are, and the groups that are merged."""
     kept: list[Segment] = []
     groups: list[list[Segment]] = []
     for group in clusters(segment for run in runs for segment in run.segments):
@@ -91,7 +91,7 @@ def whole_range(group: Sequence[Segment]) -> KeyRange:
 def sample_keys(
     target: BuiltIndex, group: Sequence[Segment], step: int, kernel_context: KernelContext
 ) -> list[tuple[Any, ...]]:
-    """Values of the first key column in order, each with how many times it was met."""
+    """Sampled values of the first key column in order, each with its count."""
     name = column_name(target.index.key[0])
     sql = (
         f"SELECT {name}, count(*) FROM read_parquet($files) "  # noqa: S608 - named by id
@@ -104,28 +104,28 @@ def sample_keys(
 def cut_ranges(
     target: BuiltIndex, group: Sequence[Segment], samples: Iterable[tuple[Any, ...]], step: int, rows_max: int
 ) -> list[KeyRange]:
-    """Each with the segments that have keys in it: without that, to open all for each of many ranges would grow with
-    the square of the rows."""
+    """The ranges, each with the segments that can have keys in it. Opening all segments for each range would take
+    quadratic time."""
     cuts = cut_points(samples, step, rows_max)
     return [KeyRange(tuple(within(target, group, low, high)), low, high, rows) for low, high, rows in cuts]
 
 
 def within(target: BuiltIndex, group: Sequence[Segment], low: Any, high: Any) -> list[Segment]:
-    """Segments that may have keys of the range, by their own least and greatest keys."""
+    """Segments that can have keys in the range, by their least and greatest keys."""
     first = target.table.column_by_id[target.index.key[0]].type
-    # As DuckDB gives others to Python, they are not what keys are encoded from.
+    # For other types, DuckDB's Python value is not the one that keys are encoded from.
     if first.kind not in ENCODED_AS_GIVEN:
         return list(group)
     codec = KeyCodec([first])
     lowest = b"" if low is None else codec.encode((low,))
     after = AFTER if high is None else codec.encode((high,))
-    # The form of a first value is a prefix of the keys that have it, and sorts before them.
+    # The encoded first value is a prefix of the keys with that value, and sorts before them.
     return [segment for segment in group if segment.key_max >= lowest and segment.key_min < after]
 
 
 def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> list[tuple[Any, Any, int]]:
-    """Ranges of about `rows_max` rows, from values in order, each with how many times it was met: each time stands for
-    `step` rows. All rows with one value are in one range, however many they are.
+    """Ranges of about `rows_max` rows, from sampled values in order with their counts; each sample stands for `step`
+    rows. All rows with one value are in one range, however many they are.
 
     >>> cut_points([("a", 1), ("b", 3), ("c", 1)], 10, 20)
     [(None, 'b', 10), ('b', 'c', 30), ('c', None, 10)]
@@ -141,7 +141,7 @@ def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> 
 
 
 def merge_range(target: BuiltIndex, part: KeyRange, kernel_context: KernelContext) -> Run:
-    """With the tally of what was written, read back."""
+    """Sorts one range into segments; the tally is computed by reading them back."""
     first = target.table.column_by_id[target.index.key[0]]
     name, type_ = column_name(first.id), first.type.duckdb
     parameters: dict[str, object] = {"files": kernel_context.warehouse.paths(part.segments)}
@@ -150,7 +150,7 @@ def merge_range(target: BuiltIndex, part: KeyRange, kernel_context: KernelContex
         conditions.append(f"{name} < CAST($high AS {type_})")
         parameters["high"] = _parameter(part.high)
     if part.low is not None:
-        # NULL comes last.
+        # NULL sorts last.
         beyond = f" OR {name} IS NULL" if part.high is None else ""
         conditions.append(f"({name} >= CAST($low AS {type_}){beyond})")
         parameters["low"] = _parameter(part.low)
@@ -165,7 +165,7 @@ def merge_range(target: BuiltIndex, part: KeyRange, kernel_context: KernelContex
 
 @dataclass(frozen=True, slots=True)
 class DealtRange:
-    """One of the ranges that the entries in these files were dealt into."""
+    """One of the ranges that the entries in these shuffle files were partitioned into."""
 
     files: tuple[ShuffleFile, ...]
     number: int
@@ -180,18 +180,18 @@ class DealtRange:
 
 
 def dealt_ranges(runs: Sequence[Run]) -> list[DealtRange]:
-    """Those that have entries. All runs were dealt by the same cuts."""
+    """The non-empty ranges. All runs were partitioned by the same split points."""
     files = tuple(sorted((run.passing for run in runs if run.passing is not None), key=lambda file: file.id))
     ranges = [DealtRange(files, number) for number in range(len(files[0].counts))] if files else []
     return [part for part in ranges if part.rows]
 
 
 def sort_range(target: BuiltIndex, part: DealtRange, kernel_context: KernelContext) -> Run:
-    """With the tally of what was written, read back."""
+    """Sorts one range into segments; the tally is computed by reading them back."""
     files = kernel_context.warehouse.files
     batches = (batch for file in part.files for batch in read_range(files, file, part.number))
     with kernel_context.sorter() as sorter:
-        # DuckDB sorts a table of its own in two thirds of the time that it takes for a stream, and spills it.
+        # DuckDB sorts a table of its own in two thirds of the time that it needs for a stream, and can spill it.
         sorter.hold(_DEALT, pa.RecordBatchReader.from_batches(schema_of(target.shape.columns), batches))
         segments = sorter.sort_query(f"FROM {_DEALT}", {}, _even(target, part.rows), target.distinct)
         sorter.drop(_DEALT)
@@ -200,15 +200,15 @@ def sort_range(target: BuiltIndex, part: DealtRange, kernel_context: KernelConte
 
 
 def _parameter(value: Any) -> object:
-    """DuckDB takes moments with a zone from Python only as text."""
+    """DuckDB accepts timestamps with time zone from Python only as text."""
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _even(target: BuiltIndex, rows: int) -> SegmentShape:
-    """Segments of the same size, rather than a small one at the end of each range."""
+    """Segments of equal size, rather than a small one at the end of each range."""
     shape = target.shape
     count = -(-rows // shape.rows_max)
-    # What a range has is known about; a little more than expected is no reason for another file.
+    # The number of rows is an estimate; slightly more than expected should not make another file.
     return replace(shape, rows_max=min(shape.rows_max, int(rows / count * 1.1) + 1))
 
 
@@ -217,7 +217,7 @@ def total(runs: Iterable[Run]) -> EntrySum:
 
 
 def tally_segments(target: BuiltIndex, segments: Sequence[Segment], kernel_context: KernelContext) -> EntrySum:
-    """Read back from the files."""
+    """The tally of segments, read back from the files."""
     with kernel_context.sorter() as sorter:
         return _read_back(sorter, target, segments, kernel_context)
 

@@ -1,7 +1,7 @@
-"""Rows to the entries of indexes, dealt into ranges of keys without being sorted.
+"""Partitions the rows of a unit into the entries of indexes, by key range and unsorted.
 
-They are sorted once, when all of a range are there, however many units the rows were read in; and the
-rows are read once for all indexes.
+Entries are sorted once, when all of a range are there, however many units the rows were read in; and the rows are read
+once for all indexes.
 
 **Invariant:** the sum of the hashes of entries, and their number, are taken from the rows, not from what was written.
 """
@@ -26,7 +26,7 @@ from seachange.storage.entries import select_values
 from seachange.storage.shuffle_file import ShuffleWriter
 from seachange.storage.sorter import Sorter
 
-# As DuckDB gives rows, so that wide text stays below Arrow's 2 GB, and as they are dealt.
+# The batch size of DuckDB, so that wide text stays below Arrow's 2 GB, and the chunk sizes of partitioning.
 _BATCH_ROWS = 10_240
 _CHUNK_ROWS_MAX = 131_072
 _CHUNK_BYTES_MAX = 16 << 20
@@ -34,14 +34,15 @@ _CHUNK_BYTES_MAX = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """What is dealt to one index."""
+    """The entries of one index."""
 
     target: BuiltIndex
     cuts: SplitPoints
 
 
 def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], kernel_context: KernelContext) -> list[Run]:
-    """`rows` gives the columns that the entries are made from, by their ids. One file for each index."""
+    """Writes one shuffle file for each index. `rows` selects the columns that the entries are computed from, by their
+    ids."""
     query = _entries_sql(rows, hands)
     with ExitStack() as stack:
         dealers = [_Dealer(number, hand, kernel_context, stack) for number, hand in enumerate(hands)]
@@ -67,7 +68,7 @@ def _entries_sql(rows: Scan, hands: Sequence[Hand]) -> Scan:
         if where is not None:
             values.append(f"({where.text}) AS has{number}")
             stored.append(f"has{number}")
-            # A row without an entry is beyond all ranges.
+            # A row without an entry gets a number above all ranges.
             place = f"CASE WHEN has{number} THEN {place} ELSE {hand.cuts.ranges} END"
         places.append(f"CAST({place} AS USMALLINT) AS place{number}")
     entries = f"SELECT {', '.join(values)} FROM ({rows.sql})"  # noqa: S608 - named by id
@@ -115,6 +116,6 @@ class _Dealer:
 
 
 def _sum(hashes: NDArray[np.uint64]) -> int:
-    """Exactly: a sum of halves cannot overflow."""
+    """The exact sum: adding the halves separately cannot overflow."""
     high, low = hashes >> np.uint64(32), hashes & np.uint64(0xFFFFFFFF)
     return (int(high.sum()) << 32) + int(low.sum())

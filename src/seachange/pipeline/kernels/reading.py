@@ -1,4 +1,4 @@
-"""What tasks have in common that read files and write none."""
+"""Base classes of tasks that read files and write none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WritesNothing:
 
 @dataclass(frozen=True, slots=True)
 class ReadsSource(WritesNothing):
-    """Reads the rows of `source`, and perhaps more."""
+    """Reads at least the rows of `source`."""
 
     source: IndexSource
 

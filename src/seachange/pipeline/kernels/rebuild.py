@@ -1,7 +1,7 @@
-"""The values that come into being when rows are written anew: conversions, generated columns, defaults.
+"""Values that are computed when rows are rewritten: conversions, generated columns, defaults.
 
-**Invariant:** what the old rows hold decides. A conversion or generated column is computed from them, whatever was
-stored before; a default is drawn once for each row that has no value yet, and what a finished unit has drawn is kept.
+**Invariant:** conversions and generated columns are computed from the old rows, whatever was stored before. A default
+is drawn once for each row that has no value yet, and the values that a finished unit has drawn are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from seachange.storage.entries import as_assigned
 from seachange.storage.sorter import Sorter
 
 Translate = Callable[[Exception], errors.Error]
-# The default of a column as DuckDB text that knows neither time nor sequences, for so many rows with numbers, `rowid`.
+# Returns the default of a column as DuckDB text without time functions or sequences, for a number of rows; the text may
+# refer to row numbers as `rowid`.
 Settle = Callable[[Column, int], str]
 
 
@@ -34,7 +35,7 @@ def as_it_is(column: Column, rows: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A column with the DuckDB text of its value; `inputs` are the columns that it is made from."""
+    """A column with the DuckDB text of its value; `inputs` are the columns that the text refers to."""
 
     column: Column
     text: str
@@ -42,7 +43,7 @@ class Computed:
 
 
 def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:
-    """Those that are made from stored values, and those that are generated, perhaps from the former."""
+    """The columns that are computed from stored values, and the generated ones, which may depend on the former."""
     first, generated = [], []
     for column in table.columns:
         if column.virtual or column.state is State.PUBLIC:
@@ -60,7 +61,7 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
 
 
 def settle_defaults(table: Table, rows: int, settle: Settle) -> Table:
-    """The table as the kernels see it, which know neither the time nor what others draw from."""
+    """The table with resolved defaults, since kernels have no access to the clock or to sequences."""
     columns = tuple(_settled(column, rows, settle) if _is_drawn(column) else column for column in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
 
@@ -70,7 +71,7 @@ def _settled(column: Column, rows: int, settle: Settle) -> Column:
 
 
 def _is_drawn(column: Column) -> bool:
-    """Whether rows that were there before the column get values of their own by its default."""
+    """Whether existing rows get values of their own from the default of a new column."""
     if column.state is State.PUBLIC or column.conversion is not None or column.virtual or column.frozen is not None:
         return False
     is_own = column.identity is not None or column.is_row_id
@@ -87,7 +88,7 @@ def _computed(column: Column, expression: Expression) -> Computed:
 
 
 def select_computed(source: str, columns: Sequence[Column], computed: Sequence[Computed]) -> str:
-    """All columns of a relation, some of them computed anew."""
+    """All columns of a relation, some of them replaced by computed values."""
     by_id = {c.column.id: c.text for c in computed}
     names = ", ".join(f"{by_id.get(c.id, column_name(c.id))} AS {column_name(c.id)}" for c in columns)
     return f"SELECT {names} FROM {source}"  # noqa: S608 - columns are named by id
@@ -96,7 +97,7 @@ def select_computed(source: str, columns: Sequence[Column], computed: Sequence[C
 def locate(
     sorter: Sorter, source: str, table: Table, computed: Sequence[Computed], problem: duckdb.Error, translate: Translate
 ) -> errors.Error:
-    """The error with the row that it is due to, found by halving the rows of the relation."""
+    """The error with the row that caused it, found by bisecting the rows of the relation."""
     for item in computed:
         position = first_failing(sorter, source, item)
         if position is not None:

@@ -1,4 +1,4 @@
-"""Rows and keys as messages name them."""
+"""How messages show rows and keys."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.storage.arrow import column_name
 from seachange.storage.sorter import Sorter
 
-# A message shows so many rows at most.
+# The maximum number of rows in a message.
 SHOWN_MAX = 5
 
 
 def show_key(columns: Sequence[Column], values: Sequence[Any]) -> str:
-    """As PostgreSQL does: (a, b)=(1, x)."""
+    """PostgreSQL's format: (a, b)=(1, x)."""
     shown = ", ".join("null" if value is None else str(value) for value in values)
     return f"({', '.join(c.name for c in columns)})=({shown})"
 
 
 def naming_columns(table: Table) -> list[Column]:
-    """The primary key; without a declared one, all that the user sees of a row."""
+    """The primary key; without a declared one, all visible columns."""
     key = [table.column_by_id[c] for c in table.primary.key]
     return list(table.visible_columns) if any(c.hidden for c in key) else key
 

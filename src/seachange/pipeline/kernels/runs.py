@@ -1,4 +1,4 @@
-"""What is made of the rows of a unit for one index: a sorted run, or entries that are yet to be sorted.
+"""The output of a unit for one index: a sorted run, or entries that are yet to be sorted.
 
 **Invariant:** the sum of the hashes of entries, and their number, are taken from the rows, not from what was written.
 """
@@ -29,7 +29,7 @@ from seachange.storage.sorter import Sorter
 
 @dataclass(frozen=True, slots=True)
 class BuiltIndex:
-    """An index to be built; `table` is seen with the primary index that its entries end in."""
+    """An index to build; `table` has the primary index whose key the entries end with."""
 
     table: Table
     index: Index
@@ -39,8 +39,8 @@ class BuiltIndex:
         return self.index.id == self.table.primary.id
 
     def is_computed_from(self, source: Index) -> bool:
-        """Whether entries are made of values that the rows of a primary index do not hold: those of one to come, or of
-        a column that only such a one will have."""
+        """Whether entries contain values that the rows of the current primary index do not have, because they are
+        computed for a new primary index."""
         if self.is_primary or source.state is not State.PUBLIC:
             return self.is_primary
         read = columns_read(self.table, self.index, self.columns, filled=True)
@@ -56,7 +56,7 @@ class BuiltIndex:
 
     @property
     def distinct(self) -> Distinct | None:
-        """A new primary key was shown to be one before; two rows with one key would be lost, so it is looked at."""
+        """A new primary key has been validated before; it is checked again, since a duplicate would lose a row."""
         if not self.is_primary:
             return None
         key = [self.table.column_by_id[c] for c in self.index.key]
@@ -68,7 +68,7 @@ class BuiltIndex:
 
 @dataclass(frozen=True, slots=True)
 class EntrySum:
-    """How many entries there are, and the sum of their hashes, whatever their order."""
+    """The number of entries and the sum of their hashes; independent of their order."""
 
     entries: int
     hashes: int
@@ -79,8 +79,8 @@ class EntrySum:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a unit has made for one index, and the tally of the rows that it was made from: sorted segments, or a file
-    of entries that are yet to be sorted."""
+    """The output of a unit for one index: sorted segments, or a shuffle file of unsorted entries; and the tally of the
+    rows that it was computed from."""
 
     index_id: IndexId
     tally: EntrySum
@@ -149,19 +149,19 @@ def _decode_passing(body: list[Any]) -> ShuffleFile:
 
 
 def hash_sql(target: BuiltIndex) -> str:
-    """Of an entry, by its columns as they are stored or as they are computed."""
+    """The hash of an entry, from its columns as stored or as computed."""
     return f"hash({', '.join(f'CAST({column_name(c.id)} AS {c.type.duckdb})' for c in target.columns)})"
 
 
 def tally_of(sorter: Sorter, target: BuiltIndex, scan: Scan) -> EntrySum:
-    """Of a query that gives the stored columns of the index."""
+    """The tally of a query that selects the stored columns of the index."""
     sql = f"SELECT count(*), sum({hash_sql(target)}) FROM ({scan.sql})"  # noqa: S608 - named by id
     ((entries, hashes),) = sorter.ask(sql, scan)
     return EntrySum(int(entries), int(hashes or 0))
 
 
 def build_run(sorter: Sorter, rows: str, target: BuiltIndex, kernel_context: KernelContext) -> Run:
-    """`rows` is a table with the columns that the entries are made from, by their ids."""
+    """`rows` is a table with the columns that the entries are computed from, by their ids."""
     entries = select_entries(target.table, target.index, rows, filled=True)
     tally = tally_of(sorter, target, Scan(entries))
     segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []

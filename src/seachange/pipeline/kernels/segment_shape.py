@@ -1,4 +1,4 @@
-"""The shape of base segments, whoever writes them."""
+"""The shape of base segments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from seachange.storage.segment_writer import SegmentShape
 
 
 def base_shape(table: Table, index: Index) -> SegmentShape:
-    """Segments of a generation, in the layout in which rows are written now."""
+    """Segments of a generation, in the current layout."""
     return SegmentShape(
         columns=table.stored_columns(index, table.layout),
         key=table.entry_key(index),

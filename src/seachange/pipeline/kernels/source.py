@@ -1,7 +1,7 @@
-"""An index as of one sequence, as the kernels read it: once, in units that are the same in every attempt.
+"""An index as of one sequence, as the kernels read it: in units that are the same in every attempt.
 
-**Invariant:** the units of a source hold each of its visible rows exactly once. A unit's name stands for its rows: two
-units with one name, in whatever attempt, have the same.
+**Invariant:** the units of a source contain each of its visible rows exactly once. A unit's name identifies its rows:
+units with the same name, in whatever attempt, have the same rows.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from seachange.storage.plan import plan_columns
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.warehouse import Warehouse
 
-# A unit's rows are held once, spilled where they must be, and sorted for each index.
+# The rows of a unit are held once, spilled if necessary, and sorted for each index.
 UNIT_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
 UNIT_BYTES_MAX = 256 << 20
-# Its units are told from others by the ids of its files alone.
+# The id of a generation that is not attached yet; its units are identified by the ids of its files alone.
 NOT_ATTACHED = GenerationId(0)
 
 
 def size_of(parts: SnapshotParts) -> int:
-    """Of its files, and of its rows that are in the catalog."""
+    """The size of its files and inline rows."""
     inline: int = sum(table.nbytes for _, table in parts.inline)
     return inline + sum(file.segment.size_bytes for file in parts.files)
 
@@ -51,7 +51,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """`table` is the version at the sequence, seen with the primary index by which the entries of `index` are made."""
+    """`table` is the version at the sequence, with the primary index whose key the entries of `index` end with."""
 
     table: Table
     index: Index
@@ -67,11 +67,11 @@ class IndexSource:
         return size_of(self.parts)
 
     def scan(self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
-        """Some columns, by their ids."""
+        """A scan of some columns, named by their ids."""
         return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
 
     def units(self, rows_max: int = UNIT_ROWS_MAX, bytes_max: int = UNIT_BYTES_MAX) -> list[Unit]:
-        """Groups of files, and one unit for the rows in the catalog."""
+        """Groups of files, and one unit for the inline rows."""
         units = [
             Unit(self._name(str(f.segment.id) for f in group), SnapshotParts(tuple(group), ()))
             for group in _grouped(self.parts.files, rows_max, bytes_max)
@@ -81,14 +81,14 @@ class IndexSource:
         return units
 
     def _name(self, members: Iterable[str]) -> str:
-        # At one sequence a generation decides which rows of a file are visible. Checksums are by DuckDB's hash, which
-        # another version may compute otherwise.
+        # At one sequence a generation determines which rows of a file are visible. The DuckDB version is part of the
+        # name, since checksums use DuckDB's hash function.
         text = "/".join([duckdb.__version__, str(self.index.id), *members])
         return f"{self.generation_id}-{xxhash.xxh3_64_hexdigest(text.encode())}"
 
 
 def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Iterator[list[FileSlice]]:
-    """Neighbours by key together, so that runs in the order of the source overlap little."""
+    """Files with adjacent keys are grouped, so that runs in the order of the source overlap little."""
     group: list[FileSlice] = []
     rows = size = 0
     for file in sorted(files, key=lambda f: (f.segment.key_min, f.segment.id)):
@@ -105,7 +105,7 @@ def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Itera
 
 
 def seen_through(table: Table, primary_id: IndexId | None) -> Table:
-    """The table with the new primary index as its primary one, if it is that one's entries that are asked for."""
+    """The table with the new primary index as its primary one, if `primary_id` is that index."""
     coming = table.next_primary
     return (
         replace(table, primary=coming, next_primary=None) if coming is not None and coming.id == primary_id else table
@@ -113,7 +113,7 @@ def seen_through(table: Table, primary_id: IndexId | None) -> Table:
 
 
 def built_source(table: Table, built: Built) -> IndexSource:
-    """A primary index that was just built: as of its base it is nothing but its generation."""
+    """A primary index that was just built: as of its base it consists of its generation only."""
     nothing = np.array([], dtype=np.int64)
     files = tuple(FileSlice(member.segment, nothing) for member in built.members)
     return IndexSource(table, table.primary, NOT_ATTACHED, SnapshotParts(files, ()))
@@ -121,8 +121,8 @@ def built_source(table: Table, built: Built) -> IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Reads the catalog as of one sequence. It is another's care that the sequence stays readable meanwhile; if it does
-    not, the catalog says so: an error, never fewer rows."""
+    """Reads the catalog as of one sequence. The caller keeps the sequence readable; otherwise the catalog raises an
+    error, never returns fewer rows."""
 
     catalog: Catalog
     epoch: Epoch
@@ -134,7 +134,7 @@ class Sources:
         return {d.id: d.body for d in published if isinstance(d.body, Table)}
 
     def load(self, table: Table, index: Index) -> IndexSource:
-        """`table` as `seen_through` the primary index that the entries of `index` end in."""
+        """`table` is `seen_through` the primary index whose key the entries of `index` end with."""
         contents = self.catalog.index_contents(self.epoch, index.id, self.at)
         if contents.generation is None:
             raise errors.Bug(detail=f"index {index.name} of {table.name} is read before it is complete")

@@ -1,7 +1,7 @@
-"""Where the entries of an index are cut into ranges, before any of them is sorted: by a sample of the rows.
+"""Split points: the boundaries of the key ranges of an index, chosen from a sample of the rows before any is sorted.
 
-**Invariant:** the cuts of the same rows are the same in every attempt. They decide only how even the ranges are, never
-what is in the index.
+**Invariant:** the split points of the same rows are the same in every attempt. They only affect how even the ranges
+are, never what is in the index.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from seachange.storage.segment_footer import ROW_GROUP_ROWS
 from seachange.storage.sorter import Sorter
 from seachange.values.types import Kind
 
-# Of some files, evenly spread over the source, the first rows of every fourth row group.
+# The sample: the first rows of every fourth row group, in some files that are evenly spread over the source.
 _FILES_MAX = 64
 _SAMPLED = f"file_row_number % {4 * ROW_GROUP_ROWS} < 256"
 
@@ -41,10 +41,10 @@ class SplitPoints:
 
 
 def place_sql(target: BuiltIndex, cuts: SplitPoints, prefix: str) -> tuple[str, dict[str, object]]:
-    """DuckDB text for the range of a row of stored columns, by halving, and its parameters."""
+    """DuckDB text that computes the range of a row of stored columns by binary search, and its parameters."""
     first = target.table.column_by_id[target.index.key[0]]
     name = column_name(first.id)
-    # A UUID is compared as the bytes that it is sorted by.
+    # A UUID is compared as bytes, as it is sorted.
     type_ = "BLOB" if first.type.kind is Kind.UUID else first.type.stored
 
     def halve(low: int, high: int) -> str:
@@ -54,7 +54,7 @@ def place_sql(target: BuiltIndex, cuts: SplitPoints, prefix: str) -> tuple[str, 
         below = f"{name} < CAST(${prefix}{middle} AS {type_})"
         return f"CASE WHEN {below} THEN {halve(low, middle)} ELSE {halve(middle + 1, high)} END"
 
-    # DuckDB takes moments with a zone from Python only as text.
+    # DuckDB accepts timestamps with time zone from Python only as text.
     values = [value.isoformat() if isinstance(value, datetime) else value for value in cuts.values]
     return halve(0, len(values)), {f"{prefix}{place}": value for place, value in enumerate(values)}
 
@@ -80,15 +80,15 @@ def _sample(
 
 
 def _some(parts: SnapshotParts) -> SnapshotParts:
-    """Rows in the catalog are few beside those in files, where there are any."""
+    """A sample of the files; inline rows are sampled only if there are no files."""
     files = sorted(parts.files, key=lambda file: (file.segment.key_min, file.segment.id))
     step = -(-len(files) // _FILES_MAX)
     return SnapshotParts(tuple(files[::step]), ()) if files else parts
 
 
 def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> SplitPoints:
-    """At most so many ranges, of about the same number of rows, from values in order, each with how often it was met.
-    All rows with one value are in one range, however many they are.
+    """At most `ranges` ranges of about equal size, from sampled values in order with their counts. All rows with one
+    value are in one range, however many they are.
 
     >>> cut_evenly([("a", 2), ("b", 1), ("c", 1), ("d", 8), ("e", 2), (None, 1)], 3).values
     ('d', 'e')
@@ -97,7 +97,7 @@ def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> SplitPoints:
     values: list[Any] = []
     rows = last = 0
     for value, count in sample:
-        # Where the middle of a value's rows lies decides in which range they are.
+        # A value belongs to the range in which the middle of its rows lies.
         place = int((rows + count / 2) / each)
         if rows and value is not None and place > last:
             values.append(value)

@@ -17,12 +17,12 @@ from seachange.pipeline.kernels.split_points import SplitPoints, choose_cuts
 from seachange.pipeline.kernels.unit import read_unit
 from seachange.storage.segment_footer import SEGMENT_BYTES_MAX, SEGMENT_ROWS_MAX
 
-# About how many times as large rows are in memory, where segments are cut, as in files.
+# An estimate of how much larger rows are in memory, where segments are cut, than in files.
 _UNPACKED = 4
 
 
 def segments_for(rows: int, size_bytes: int) -> int:
-    """About how many files so many rows become, of files of so many bytes.
+    """An estimate of how many segments this many rows from files of this size become.
 
     >>> segments_for(1_000_000, 10 << 20), segments_for(1_000, 100 << 20), segments_for(10, 100)
     (3, 4, 1)
@@ -31,20 +31,21 @@ def segments_for(rows: int, size_bytes: int) -> int:
 
 
 def entry_bytes(source: IndexSource, target: BuiltIndex) -> int:
-    """About how much the entries of an index take: what its columns are of all, as if all were alike."""
+    """An estimate of the size of an index's entries, assuming columns of equal size."""
     held = source.table.stored_columns(source.index, source.table.layout)
     return source.size_bytes * len(target.columns) // max(len(held), 1)
 
 
 def work_bytes(source: IndexSource, targets: Sequence[BuiltIndex]) -> int:
-    """About how much is written until all is built: sorted runs, and what is merged of them, side by side. Of how many
-    rows a partial index has entries is not known: nothing is refused because of one."""
+    """An estimate of the bytes written until all indexes are built: sorted runs, and the merged result next to them.
+    The number of entries of a partial index is unknown, so it is not counted."""
     return 2 * sum(entry_bytes(source, target) for target in targets if target.index.where is None)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadUnit:
-    """`source` has no parts but the unit's. Entries of a target without cuts are sorted, those of the others dealt."""
+    """`source` has only the unit's parts. Entries of a target without split points are sorted, those of the others
+    partitioned."""
 
     source: IndexSource
     unit: Unit
@@ -72,7 +73,7 @@ class ReadUnit:
 
     @property
     def steps(self) -> int:
-        # Rows are read and dealt at once; or held, and counted and sorted for each index.
+        # Rows are read and partitioned in one query; or held, and then counted and sorted for each index.
         sorted_here = sum(cuts is None for cuts in self.cuts)
         return int(sorted_here < len(self.cuts)) + (1 + 2 * sorted_here if sorted_here else 0)
 
@@ -87,7 +88,7 @@ class ChooseSplitPoints(ReadsSource):
 
     @property
     def title(self) -> str:
-        return f"look at keys of {self.target.index.name}"
+        return f"sample rows for split points of {self.target.index.name}"
 
     @property
     def read_bytes(self) -> int:
@@ -106,7 +107,7 @@ class SampleKeys(WritesNothing):
 
     @property
     def title(self) -> str:
-        return f"look at the keys of {self.target.index.name}"
+        return f"sample the keys of {self.target.index.name}"
 
     @property
     def read_bytes(self) -> int:
@@ -117,7 +118,7 @@ class SampleKeys(WritesNothing):
 
 
 class _SortsRange:
-    """Entries of a range are read, sorted and written, and read back."""
+    """Entries of a range are read, sorted, written, and read back."""
 
     __slots__ = ()
 
@@ -145,7 +146,7 @@ class MergeRange(_SortsRange):
 
     @property
     def segments(self) -> int:
-        # What a range has is known about.
+        # The number of rows in a range is an estimate.
         return segments_for(self.part.rows, self.read_bytes) + 1
 
     @property
@@ -154,7 +155,7 @@ class MergeRange(_SortsRange):
         return sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
 
     def run(self, kernel_context: KernelContext) -> Run:
-        # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
+        # The writer of the runs has verified them, and the result is compared with the rows at the end.
         kernel_context.warehouse.remember(self.part.segments)
         return merge_range(self.target, self.part, kernel_context)
 
@@ -178,7 +179,7 @@ class SortRange(_SortsRange):
         return sum(file.size_bytes for file in self.part.files) * self.part.rows // max(whole_rows, 1)
 
     def run(self, kernel_context: KernelContext) -> Run:
-        # What comes of the files is compared with the rows in the end.
+        # The result is compared with the rows at the end.
         return sort_range(self.target, self.part, kernel_context)
 
 

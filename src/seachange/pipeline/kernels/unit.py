@@ -1,4 +1,4 @@
-"""One unit of a backfill: its rows, read once, become what each index is made of."""
+"""One unit of a backfill: its rows are read once and turned into runs for each index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_unit(
     cuts: Sequence[SplitPoints | None],
     kernel_context: KernelContext,
 ) -> list[Run]:
-    """Entries of a target without cuts are sorted here, those of the others dealt."""
+    """Entries of a target without split points are sorted here, those of the others partitioned."""
     hands = [Hand(target, cut) for target, cut in zip(targets, cuts, strict=True) if cut is not None]
     sorted_here = [target for target, cut in zip(targets, cuts, strict=True) if cut is None]
     with kernel_context.sorter() as sorter:
@@ -50,7 +50,7 @@ def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:
 def _hold_rows(
     sorter: Sorter, source: IndexSource, unit: Unit, targets: Sequence[BuiltIndex], kernel_context: KernelContext
 ) -> None:
-    """Expressions are evaluated once, so that what is volatile has one value in all that is made of it."""
+    """Expressions are evaluated once, so that a volatile one has the same value in all indexes."""
     computes = any(target.is_computed_from(source.index) for target in targets)
     first, generated = computed_columns(source.table) if computes else ((), ())
     read = _columns_read(targets)
@@ -73,7 +73,7 @@ def _hold_rows(
 
 
 def _check_key(sorter: Sorter, source: IndexSource, target: BuiltIndex) -> None:
-    """A row that has no value for its new key, since others may write such a one, would be lost."""
+    """A row without a value for its new key, which other writers may write, would be lost."""
     for column_id in source.table.needed_for(target.index):
         empty = f"SELECT * FROM {_ROWS} WHERE {column_name(column_id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
         if sorter.ask(empty):

@@ -1,4 +1,4 @@
-"""Whether all rows, as of one sequence, meet a constraint: how many do not, and some of them by their keys.
+"""Validation of a constraint over all rows as of one sequence: the number of violations, and some of their keys.
 
 **Invariant:** an expression passes unless it is false; a row with a NULL among the columns of a foreign key refers to
 nothing.
@@ -38,7 +38,7 @@ _UNITS_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """How many rows do not meet a constraint, and the first keys of them."""
+    """The number of rows that violate a constraint, and the first keys of them."""
 
     rows: int
     keys: tuple[Key, ...]
@@ -117,18 +117,18 @@ class _Validation:
         shown = show_key(columns, broken.keys[0])
         detail = f'Key {shown} is not present in table "{parent.table.name}".'
         if None in broken.keys[0]:
-            detail = f"Key {shown} has a NULL and other values, which MATCH FULL does not allow."
+            detail = f"Key {shown} mixes null and nonnull key values, which MATCH FULL does not allow."
         return Violation("23503", message, detail, broken.rows)
 
     def _table(self, table_id: TableId) -> Table:
         table = self.tables.get(table_id)
         if table is None:
-            raise errors.Bug(detail=f"table {table_id} is validated, and is not there at {self.sources.at}")
+            raise errors.Bug(detail=f"table {table_id} is to be validated, but does not exist at {self.sources.at}")
         return table
 
     def _rows(self, table_id: TableId, columns: Sequence[ColumnId]) -> IndexSource:
-        """Values that come into being with a new primary index are complete only there. It may not be so yet, and need
-        not be, if all that is asked for are columns that read the same from every row."""
+        """Values that are computed for a new primary index are complete only there. It may not be complete yet, and is
+        not needed if all columns read the same from every row."""
         table = self._table(table_id)
         coming = table.next_primary
         if coming is not None and any(_is_being_computed(table.column_by_id[c]) for c in columns):
@@ -140,15 +140,16 @@ class _Validation:
         coming = table.next_primary
         index = next((i for i in _all_indexes(table) if i.id == index_id), None)
         if index is None:
-            raise errors.Bug(detail=f"index {index_id} of {table.name}, which a foreign key refers to, is not there")
-        # What is being built beside a new primary index is made of it.
+            raise errors.Bug(detail=f"index {index_id} of {table.name}, which a foreign key refers to, does not exist")
+        # An index that is built together with a new primary index contains its key.
         if coming is not None and index.state is not State.PUBLIC:
             table = seen_through(table, coming.id)
         return self.sources.load(table, index)
 
 
 def _is_being_computed(column: Column) -> bool:
-    """Whether each row is to have a value of its own of a column to come, and not the one that was frozen for all."""
+    """Whether each row gets a computed value for a column that is not public yet, rather than one frozen value for
+    all."""
     drawn = column.default is not None and column.frozen is None
     computed = column.conversion is not None or column.generated is not None or column.identity is not None or drawn
     return column.state is not State.PUBLIC and computed
@@ -171,7 +172,7 @@ def _violation(sqlstate: str, message: str, source: IndexSource, broken: Broken)
 
 @dataclass(frozen=True, slots=True)
 class FindBroken(ReadsSource):
-    """Rows that a condition over some columns holds for."""
+    """Rows for which a condition over some columns is true."""
 
     columns: tuple[ColumnId, ...]
     condition: str
@@ -193,15 +194,15 @@ class FindBroken(ReadsSource):
 def broken_rows(
     source: IndexSource, columns: Sequence[ColumnId], condition: str, executor: Executor, report: Progress
 ) -> Broken | None:
-    """Unit by unit."""
+    """One task per unit."""
     return _together(
         executor, [FindBroken(part, tuple(columns), condition) for part in _units(source, executor)], report
     )
 
 
 def _units(source: IndexSource, executor: Executor) -> list[IndexSource]:
-    """Nothing of a look is kept, and one that has all cores is over soon: where tasks are done one after the other,
-    few are cheaper than many."""
+    """Results of a validation are not kept, and a task that has all cores is fast: where tasks run one after the other,
+    fewer are cheaper."""
     times = _UNITS_AT_ONCE if executor.hands == 1 else 1
     units = source.units(executor.sizes(source.rows).unit_rows * times, UNIT_BYTES_MAX * times)
     return [replace(source, parts=unit.parts) for unit in units]
@@ -217,7 +218,7 @@ def _count_and_show(found: str, scan: Scan, kernel_context: KernelContext) -> Br
 def _together(
     executor: Executor, tasks: Sequence[FindBroken] | Sequence[FindOrphans], report: Progress
 ) -> Broken | None:
-    """What the tasks have found, in their order."""
+    """The combined results of the tasks, in their order."""
     found: dict[int, Broken] = {}
 
     def finished(number: int, broken: Broken) -> None:
@@ -231,7 +232,7 @@ def _together(
 
 
 def files_without_nulls(source: IndexSource, column: Column, warehouse: Warehouse) -> list[FileSlice]:
-    """Files whose own statistics say so; of a layout without the column, what all of its rows read."""
+    """Files without NULLs by their own statistics; for a layout without the column, by its frozen value."""
     return [file for file in source.parts.files if _has_no_nulls(source, file, column, warehouse)]
 
 
@@ -239,14 +240,14 @@ def _has_no_nulls(source: IndexSource, file: FileSlice, column: Column, warehous
     layout = source.table.layout_by_id[file.segment.layout_id]
     if column.id not in dict(source.table.stored_columns(source.index, layout)):
         return column.frozen is not None
-    # Statistics are believed only of a file that is whole.
+    # Statistics are used only after the file has been verified.
     warehouse.path(file.segment)
     name = segment_name(file.segment.id)
     with reading(name), warehouse.files.open_input(name) as opened:
         metadata = pq.read_metadata(opened)
     stored = metadata.schema.names
     if column_name(column.id) not in stored:
-        # An array is stored as its elements, whose statistics tell nothing of it.
+        # An array is stored as its elements, whose statistics say nothing about the array.
         return False
     place = stored.index(column_name(column.id))
     groups = [metadata.row_group(g).column(place).statistics for g in range(metadata.num_row_groups)]
@@ -263,7 +264,7 @@ class FindOrphans(ReadsSource):
 
     @property
     def title(self) -> str:
-        return f"look for the parents of {self.source.rows} rows of {self.source.table.name}"
+        return f"find the parents of {self.source.rows} rows of {self.source.table.name}"
 
     @property
     def read_bytes(self) -> int:
@@ -296,7 +297,7 @@ def missing_parents(
     report: Progress,
     match_full: bool = False,
 ) -> Broken | None:
-    """Each task reads all parents, so there are no more tasks than hands."""
+    """Each task reads all parents, so there are no more tasks than can run concurrently."""
     per_task = -(-source.rows // executor.hands) or 1
     units = source.units(per_task) if executor.hands > 1 else [Unit("", source.parts)]
     tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent, match_full) for unit in units]

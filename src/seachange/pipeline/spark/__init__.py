@@ -1,1 +1,1 @@
-"""The crew on Spark. Only `pipeline/spark_backend.py` imports it, so that PySpark is loaded if it is used."""
+"""The Spark executor. Only `pipeline/spark_backend.py` imports it, so that PySpark is loaded only if it is used."""

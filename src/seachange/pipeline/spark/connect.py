@@ -1,7 +1,7 @@
-"""An application behind a server of Spark Connect, which is reached over the network and has no Java on this side.
+"""An application behind a Spark Connect server, which is reached over the network and needs no Java on this side.
 
-There are no jobs of single tasks there: an assignment is a row, and a function over rows does it. A frame of one row
-has one partition, and so one task.
+There are no jobs of single tasks in Spark Connect: a task is a row, and a function over rows runs it. A frame of one
+row has one partition, and so one Spark task.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ASSIGNMENTS = pa.schema([pa.field("assignment", pa.binary())])
 _PORT = 15002
 _REACH_SECONDS = 10
 _LOCAL = re.compile(r"local\[(\d+)")
-# Of a cluster that does not tell how much it does at a time; what is too much waits there.
+# The default for a cluster that does not report its parallelism; excess tasks wait there.
 _SLOTS = 8
 
 
 class ConnectApplication:
-    """One session of the server's; `own`, since nobody else uses it. What it writes to a log, the server keeps."""
+    """One session of the server, which is used here alone (`own`). Its log is kept by the server."""
 
     own = True
 
@@ -74,7 +74,7 @@ class ConnectApplication:
         return not self._is_lost and not self._session.is_stopped
 
     def warm_up(self) -> None:
-        """The first task waits until Python has loaded the kernels."""
+        """Makes the Python workers load the kernels before the first task."""
         with suppress(PySparkException, grpc.RpcError):
             self._session.range(self.slots, numPartitions=self.slots).mapInArrow(load_rows, OUTCOMES).collect()
 
@@ -83,9 +83,9 @@ class ConnectApplication:
         yield f"seachange-{os.getpid()}-{next(self._groups)}"
 
     def call(self, payload: bytes, group: str, title: str) -> Outcome:
-        """Runs one assignment and gives its outcome."""
+        """Runs one task and returns its outcome."""
         with self._reaching():
-            # A tag holds for what this thread begins, and threads are used again.
+            # A tag applies to what this thread starts, and threads are reused.
             self._session.addTag(group)
             try:
                 frame = self._session.createDataFrame(pa.table([pa.array([payload], pa.binary())], _ASSIGNMENTS))
@@ -101,10 +101,10 @@ class ConnectApplication:
             yield
         except grpc.RpcError as problem:
             self._is_lost = True
-            detail = f"the server of Spark Connect, {self.master}, does not answer: {problem}"
+            detail = f"the Spark Connect server {self.master} does not respond: {problem}"
             raise errors.SparkFailed(detail=detail, log=self.log) from problem
         except PySparkException as problem:
-            # The session may be one that the server has forgotten: the next attempt has another.
+            # The server may have dropped the session: the next attempt creates another.
             self._is_lost = True
             raise failure(str(problem), self.log) from problem
 
@@ -120,10 +120,10 @@ class ConnectApplication:
 def start_connect(options: SparkOptions) -> ConnectApplication:
     address = urlsplit(options.remote)
     try:
-        # The client itself asks a server that is not there for ten minutes.
+        # The client itself would retry an unreachable server for ten minutes.
         socket.create_connection((address.hostname or "", address.port or _PORT), _REACH_SECONDS).close()
         session = SparkSession.builder.remote(options.remote).appName("seachange").create()
         return ConnectApplication(session, options.remote, options.log)
     except (PySparkException, grpc.RpcError, OSError, ValueError) as problem:
-        detail = f"there is no server of Spark Connect at {options.remote}: {problem}"
+        detail = f"cannot connect to a Spark Connect server at {options.remote}: {problem}"
         raise errors.SparkFailed(detail=detail, log=options.log) from problem

@@ -1,6 +1,7 @@
-"""The process of an executor that Python workers are forked from, with the kernels loaded: a worker starts at once.
+"""The daemon of a Spark executor from which Python workers are forked, with the kernels loaded, so that a worker starts
+at once.
 
-Loading starts no thread, so that there is nothing a fork could lose.
+Loading starts no thread, so a fork is safe.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ def _keep(importer: zipimporter) -> None:
 
 
 if __name__ == "__main__":
-    # With every task Spark has Python forget what is in the archives on its path, Spark's own jar among them, and the
-    # next import reads their lists again: 60 ms for a task. They never change.
+    # For every task Spark invalidates Python's caches of the archives on its path, including its own jar, and the next
+    # import reads their directories again: 60 ms per task. They never change.
     setattr(zipimporter, "invalidate_caches", _keep)  # noqa: B010 - a method of another's class
-    # After every task it has Python look for garbage: among all that was loaded here, 50 ms, unless that is set aside.
+    # After every task Spark runs the garbage collector: 50 ms over the loaded modules, unless they are frozen.
     gc.collect()
     gc.freeze()
     manager()

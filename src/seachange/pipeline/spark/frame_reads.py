@@ -1,7 +1,7 @@
 """A table as a DataFrame: Parquet scans, an anti-join of row positions, rows in memory, and the projections of layouts.
 
-It is a plan of Spark's own, so that columns are pruned and conditions pushed down to the files; nothing is evaluated
-by Python. Which rows are not to be read was resolved before: Spark compares positions, not keys.
+It is a plan of Spark's own, so that columns are pruned and filters pushed down to the files; nothing is evaluated in
+Python. The rows to skip have been resolved before: Spark compares positions, not keys.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from seachange.pipeline.spark.frame_types import Labels, as_read, frozen, read_t
 from seachange.storage.arrow import column_name
 from seachange.storage.projection import Source, Stored, StoredColumns, sources
 
-# Up to so many positions are sent to every task; more are joined as Spark thinks best.
+# Up to this many positions are broadcast to every task; for more, Spark chooses the join.
 _BROADCAST_POSITIONS_MAX = 1_000_000
-# What the session says otherwise must not change what is read: a file that is gone is an error, never fewer rows.
+# Session settings must not change what is read: a missing file is an error, never fewer rows.
 _OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "mergeSchema": "false",
     "datetimeRebaseMode": "CORRECTED",
 }
-# What Spark takes for a pattern in the name of a file. Told that names are none, it reads those files twice.
+# Characters of glob patterns in file names. With the option for literal names, Spark would read the files twice.
 _PATTERN = re.compile(r"([{}\[\]*?\\])")
 _FILE, _POSITION = "seachange_file", "seachange_position"
 
@@ -58,7 +58,7 @@ def local_path(path: str) -> str:
 
 
 class _Reader:
-    """The rows of one layout as the version's columns, named after their ids."""
+    """The rows of one layout as the version's columns, named by their ids."""
 
     def __init__(self, spark: SparkSession, columns: Sequence[Column], branch: FrameBranch, labels: Labels) -> None:
         self._spark = spark

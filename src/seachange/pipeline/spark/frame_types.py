@@ -14,15 +14,15 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from seachange.values.canonical import format_canonical
 from seachange.values.types import NAMES, TEXT, Kind, SqlType
 
-# Spark has no UUIDs and, unless a session asks for it, no times of day: those are read as they are stored.
+# Spark has no UUID type and, unless a session enables it, no time type: these are read as they are stored.
 _READ_OTHERWISE = {Kind.TIME: "bigint", Kind.UUID: "binary"}
-# The labels of enum types by what rows hold, for each type by its id.
+# The labels of enum types by stored value, for each type id.
 Labels = Mapping[int, Mapping[str, str]]
 _TIME_TYPE = "spark.sql.timeType.enabled"
 _UUID_GROUPS = "(.{8})(.{4})(.{4})(.{4})(.{12})"
 _MIDNIGHT = "1970-01-01 00:00:00"
 
-# Spark's types as DuckDB reads them from the files that Spark writes; `{}` holds what is in brackets.
+# Spark's types as DuckDB reads them from the files that Spark writes; `{}` is replaced by the type's arguments.
 _WRITTEN: dict[str, str] = {
     "boolean": "BOOLEAN",
     "tinyint": "TINYINT",
@@ -42,7 +42,7 @@ _WRITTEN: dict[str, str] = {
     "time": "TIME",
     "void": '"NULL"',
 }
-# Spark writes them as its settings say, or not at all.
+# In arrays, Spark writes these in a form that depends on its settings, or not at all.
 _NOT_IN_ARRAYS = ("DATE", "TIMESTAMP", "TIME", '"NULL"')
 _NAME = re.compile(r"(\w+)(?:\((.*)\))?(?: collate .*)?")
 
@@ -57,12 +57,12 @@ def read_type(type_: SqlType) -> str:
 
 
 def _stored(element: SqlType) -> SqlType:
-    """Arrays hold UUIDs as text."""
+    """Arrays store UUIDs as text."""
     return TEXT if element.kind is Kind.UUID else element
 
 
 def shown_type(type_: SqlType, spark: SparkSession) -> str:
-    """Spark's name for the type that a DataFrame has the column in."""
+    """Spark's name for the type of the column in a DataFrame."""
     if type_.element is not None:
         return f"array<{shown_type(type_.element, spark)}>"
     if type_.kind is Kind.TIME:
@@ -75,7 +75,7 @@ def has_times(spark: SparkSession) -> bool:
 
 
 def show(column: SparkColumn, old: SqlType, new: SqlType, spark: SparkSession, labels: Labels) -> SparkColumn:
-    """A column as it was read, of a type that may have been widened since."""
+    """Converts a column as it was read, of a type that may have been widened since."""
     if new.element is not None:
         element = _stored(new.element)
         is_shown_as_is = element.kind not in (Kind.TIME, Kind.CHAR) and not element.enum
@@ -101,14 +101,14 @@ def _label(held: SparkColumn, shown: Mapping[str, str]) -> SparkColumn:
 
 
 def _time_text(micros: SparkColumn) -> SparkColumn:
-    """What a clock shows so long after midnight: 08:30:00, 08:30:00.5."""
+    """The time of day as text, from microseconds since midnight: 08:30:00, 08:30:00.5."""
     seconds = micros.cast("decimal(20,6)") / F.lit(1_000_000)
     moment = F.lit(_MIDNIGHT).cast("timestamp_ntz") + F.make_dt_interval(F.lit(0), F.lit(0), F.lit(0), seconds)
     return F.substring(moment.cast("string"), 12, 15)
 
 
 def frozen(value: Any, type_: SqlType, spark: SparkSession, labels: Labels) -> SparkColumn:
-    """A value that all rows of a layout have, as the DataFrame shows it."""
+    """The frozen value of a layout, as the DataFrame shows it."""
     shown = shown_type(type_, spark)
     if value is None:
         return F.lit(None).cast(shown)
@@ -137,7 +137,7 @@ def as_read(column: pa.ChunkedArray, type_: SqlType) -> pa.ChunkedArray:
 
 
 def written_type(spark_type: str) -> str | None:
-    """DuckDB's name for what Spark writes; None for types that no column has.
+    """DuckDB's name for the type that Spark writes; None for types that no column has.
 
     >>> written_type("decimal(10,2)"), written_type("timestamp"), written_type("array<int>"), written_type("map<a,b>")
     ('DECIMAL(10,2)', 'TIMESTAMP WITH TIME ZONE', 'INTEGER[]', None)

@@ -1,4 +1,4 @@
-"""The rows of a DataFrame as files that Spark itself writes: tried again and twice as it likes, and there once."""
+"""Writing the rows of a DataFrame as files with Spark: each row exactly once, in spite of retries and speculation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Job:
 
 
 def describe_frame(frame: DataFrame) -> list[tuple[str, str, str | None]]:
-    """The columns: names, Spark's types, and DuckDB's types of what is written of them."""
+    """The columns: names, Spark's types, and DuckDB's types of the written files."""
     with _naming_errors():
         found = [(field.name, field.dataType.simpleString()) for field in frame.schema]
     return [(name, type_, written_type(type_)) for name, type_ in found]
@@ -52,8 +52,8 @@ def is_case_sensitive(frame: DataFrame) -> bool:
 def write_frame(
     frame: DataFrame, names: Sequence[str], folder: Path, rows_max: int, tag: str, interrupts: Reaching
 ) -> None:
-    """Writes the columns under these names, in files of at most so many rows, into a new folder. Spark moves the files
-    there that count, one for each partition, when all are written."""
+    """Writes the columns under these names to a new folder, in files of at most `rows_max` rows. When all are written,
+    Spark moves the files of one attempt per partition there."""
     spark = frame.sparkSession
     types = [written for _, _, written in describe_frame(frame)]
     numbered = frame.toDF(*names)
@@ -81,7 +81,7 @@ def _written(name: str, type_: str | None) -> SparkColumn:
 
 @contextmanager
 def _naming_errors(interrupts: Reaching | None = None) -> Iterator[None]:
-    """What the DataFrame ran into, with Spark's own SQLSTATE if it has one."""
+    """Converts errors of the DataFrame, with Spark's own SQLSTATE if it has one."""
     try:
         yield
     except (PySparkException, Py4JError) as problem:

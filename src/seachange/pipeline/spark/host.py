@@ -1,8 +1,8 @@
-"""The Spark application of this process: started when it is needed, used again, stopped when it is idle.
+"""The Spark application of this process: started on demand, reused, stopped when idle.
 
 Spark has one application per process. One that the program itself has started is used as it is, and never stopped.
 
-**Invariant:** an application that somebody uses is not stopped; one that is known to be broken is not given again.
+**Invariant:** an application in use is not stopped; a broken one is not used again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from seachange.runtime.process import give_way
 
 _JAVA = "Install Java 17 or newer and set JAVA_HOME, or leave seachange.local_rows unset to work in-process."
 _END_SECONDS = 10
-# How often a thread that waits for Spark to start looks whether it is still to.
+# How often a thread that waits for Spark to start checks whether it should still wait.
 _TICK_SECONDS = 0.2
 
 
@@ -57,13 +57,13 @@ class Application:
 
     @property
     def slots(self) -> int:
-        """How many tasks run at the same time."""
+        """The number of tasks that run concurrently."""
         with self._reaching():
             return max(int(self._context.defaultParallelism), 1)
 
     @property
     def speculates(self) -> bool:
-        """Whether a task may be begun again though an attempt at it is at work."""
+        """Whether a task may be started again while an attempt is running."""
         with self._reaching():
             return str(self._context.getConf().get("spark.speculation", "")).lower() == "true"
 
@@ -75,17 +75,17 @@ class Application:
             return False
 
     def warm_up(self) -> None:
-        """The first task on an executor waits until its Python has loaded the kernels."""
+        """Makes the Python workers of the executors load the kernels before the first task."""
         with suppress(Py4JError, PySparkException, OSError):
             self._context.parallelize(range(self.slots), self.slots).map(load_kernels).collect()
 
     @contextmanager
     def group(self) -> Iterator[str]:
-        """Jobs that can be cancelled together."""
+        """A group of jobs that can be cancelled together."""
         yield f"seachange-{os.getpid()}-{next(self._groups)}"
 
     def call(self, payload: bytes, group: str, title: str) -> Outcome:
-        """Runs one assignment as a Spark job and gives its outcome."""
+        """Runs one packed task as a Spark job and returns its outcome."""
         with self._reaching():
             self._context.setJobGroup(group, title, interruptOnCancel=True)
             (outcome,) = self._context.parallelize([payload], 1).mapPartitions(run_assignments).collect()
@@ -94,7 +94,7 @@ class Application:
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
-        """Names what the JVM ran into, or that it is gone."""
+        """Converts errors of the JVM, including its loss."""
         try:
             yield
         except Py4JJavaError as problem:
@@ -107,9 +107,9 @@ class Application:
             self._context.cancelJobGroup(group)
 
     def stop(self) -> None:
-        """Ends the JVM too; only of an application that was started here."""
+        """Stops the application and its JVM; only for an application that was started here."""
         gateway = SparkContext._gateway
-        # Of a JVM that is gone the first call only notices that; the second lets go of the rest.
+        # If the JVM is gone, the first call only notices that; the second releases the rest.
         for _ in range(2):
             with suppress(Py4JError, OSError):
                 self._context.stop()
@@ -122,7 +122,7 @@ def _end_jvm(gateway: JavaGateway) -> None:
     with suppress(Py4JNetworkError, OSError):
         gateway.shutdown()
     process: subprocess.Popen[bytes] = gateway.proc
-    # It ends when its input does.
+    # The JVM exits when its standard input is closed.
     if process.stdin is not None:
         process.stdin.close()
     try:
@@ -133,7 +133,7 @@ def _end_jvm(gateway: JavaGateway) -> None:
 
 
 class AnyApplication(Protocol):
-    """One that is started here, one that the program has started, or one behind a server."""
+    """An application that was started here, one that the program has started, or one behind a Spark Connect server."""
 
     own: bool
     users: int
@@ -160,7 +160,7 @@ class AnyApplication(Protocol):
 
 
 class SparkHost:
-    """Gives the application to whoever has work for it."""
+    """Starts and shares the application."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -172,7 +172,7 @@ class SparkHost:
 
     @property
     def problem(self) -> errors.Error | None:
-        """Why it did not start when that was last tried."""
+        """Why the last start failed."""
         return self._problem
 
     @property
@@ -186,7 +186,7 @@ class SparkHost:
 
     @contextmanager
     def using(self, options: SparkOptions, look: Callable[[], None]) -> Iterator[AnyApplication]:
-        """Starts it if there is none; `look` is called while that takes its time, and may raise."""
+        """Starts the application if there is none; `look` is called while it starts, and may raise."""
         application = self._acquire(options, look)
         try:
             yield application
@@ -194,7 +194,7 @@ class SparkHost:
             self._release(application, options)
 
     def warm(self, options: SparkOptions) -> None:
-        """Begins to start it, if there is none; a problem is met by the one who uses it."""
+        """Starts the application in the background, if there is none; a problem is reported by `using`."""
         with self._lock:
             if self._application is not None or self.is_starting:
                 return
@@ -216,10 +216,10 @@ class SparkHost:
             if self._problem is not None:
                 raise self._problem
             if self._application is None:
-                raise errors.SparkFailed(detail="it does not start", log=options.log)
+                raise errors.SparkFailed(detail="the application does not start", log=options.log)
 
     def _forget_unfit(self, options: SparkOptions) -> None:
-        """One that is broken, or that was started otherwise than is asked for now and that nobody uses."""
+        """Drops an application that is broken, or that is unused and has other options."""
         found = self._application
         if found is None:
             return
@@ -230,7 +230,7 @@ class SparkHost:
                 found.stop()
 
     def _start(self, options: SparkOptions) -> None:
-        # Whatever this thread starts has its priority, and so have the workers of an application on this machine.
+        # Processes inherit the priority of the thread that starts them, including the workers of a local application.
         give_way()
         try:
             application = start_application(options)
@@ -261,8 +261,8 @@ class SparkHost:
             found.stop()
 
     def stop(self) -> None:
-        """At the end of the process. What is just starting is not waited for, which may take any time: its JVM ends
-        when its input does, with the process."""
+        """Called when the process ends. It does not wait for an application that is starting: its JVM exits when its
+        standard input is closed, with the process."""
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
@@ -286,27 +286,27 @@ def start_application(options: SparkOptions) -> AnyApplication:
         with options.log.open("ab") as log:
             gateway = launch_gateway(conf, {"stdin": subprocess.PIPE, "stdout": log, "stderr": log})
     except (PySparkException, Py4JError, OSError) as problem:
-        raise errors.SparkFailed(detail=f"it does not start: {problem}", log=options.log) from problem
+        raise errors.SparkFailed(detail=f"the application does not start: {problem}", log=options.log) from problem
     try:
         context = SparkContext(gateway=gateway, conf=conf)
-        # Not taken from the configuration, but from the environment, which is not ours to change.
+        # PySpark takes this from the environment, which must not be changed here, and not from the configuration.
         context.pythonExec = options.python or sys.executable
         return Application(context, True, options.log)
     except (PySparkException, Py4JError, OSError) as problem:
         SparkContext._gateway = SparkContext._jvm = None
         _end_jvm(gateway)
         said = cause(str(problem.java_exception)) if isinstance(problem, Py4JJavaError) else str(problem)
-        raise errors.SparkFailed(detail=f"it does not start: {said}", log=options.log) from problem
+        raise errors.SparkFailed(detail=f"the application does not start: {said}", log=options.log) from problem
 
 
 def _start_connect(options: SparkOptions) -> AnyApplication:
-    """Loaded only here: its client needs more than Spark does."""
+    """Imported only here: the Spark Connect client has further dependencies."""
     try:
         from seachange.pipeline.spark.connect import start_connect  # noqa: PLC0415 - see above
     except ImportError as problem:
         raise errors.SparkUnavailable(
-            detail=f"the client of Spark Connect is not installed: {problem}",
-            remedy="pip install 'seachange[connect]', or name the master of the cluster by seachange.spark.master.",
+            detail=f"the Spark Connect client is not installed: {problem}",
+            remedy="pip install 'seachange[connect]', or set seachange.spark.master to the master of the cluster.",
         ) from problem
     return start_connect(options)
 
@@ -316,10 +316,10 @@ def check_java() -> None:
     if home and not Path(home, "bin", "java").exists():
         raise errors.SparkUnavailable(detail=f"JAVA_HOME is {home}, which has no bin/java", remedy=_JAVA)
     if not home and shutil.which("java") is None:
-        raise errors.SparkUnavailable(detail="there is no Java", remedy=_JAVA)
+        raise errors.SparkUnavailable(detail="Java was not found", remedy=_JAVA)
 
 
-# Without a handler Python would print what it logs of a JVM that is gone.
+# Without a handler Python would print the messages about a lost JVM.
 logging.getLogger("py4j").addHandler(logging.NullHandler())
 HOST = SparkHost()
 atexit.register(HOST.stop)

@@ -1,9 +1,9 @@
-"""What runs in a Spark task: an assignment is unpacked, its kernel run, and what came of it packed.
+"""The code that runs in a Spark task: unpacks a task, runs its kernel, and packs the outcome.
 
-**Invariant:** every attempt at a task writes under ids of its own, which were reserved for it before it was sent. What
-an attempt wrote that nobody reports is garbage; no two attempts ever write the same file.
+**Invariant:** every attempt at a task writes under ids of its own, which were reserved before it was sent. The files of
+an attempt whose result is not used are garbage; no two attempts ever write the same file.
 
-**Invariant:** an error that a client can see is an outcome, not a failure of the task: Spark would only meet it again.
+**Invariant:** an error that a client can see is an outcome, not a failure of the task: Spark would only repeat it.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from seachange.storage.sorter import Sorter
 from seachange.storage.spill import KeptInstance, SortLimits
 from seachange.storage.warehouse import Warehouse
 
-# Checksums are by DuckDB's hash, and kernels are this package's: both must be the driver's.
+# Checksums use DuckDB's hash function, and kernels are this package's: both versions must be the driver's.
 VERSIONS = (version("seachange"), duckdb.__version__)
 _SPILL_NAME = "seachange-spill"
-# The columns of what `run_rows` gives.
+# The columns that `run_rows` returns.
 OUTCOMES = "outcome binary"
-# A Python worker does one task after the other.
+# A Python worker runs one task after the other.
 _KEPT = KeptInstance()
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The warehouse as executors see it. Without a folder to spill to, each uses its machine's own. `identity` is the
-    id of the database, which every task compares with that of the folder on its machine."""
+    """The warehouse as executors see it. Without a spill folder, each executor uses the temporary folder of its
+    machine. `identity` is the id of the database, which every task compares with that of the folder on its machine."""
 
     segments: str
     spill: str | None
@@ -59,7 +59,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class PackedTask:
-    """A task with the ids of its files, for each attempt that may be made at it, and where it tells how far it is."""
+    """A task with the reserved file ids of each possible attempt, and the path prefix of its progress file."""
 
     task: Task[Any]
     site: Site
@@ -69,7 +69,7 @@ class PackedTask:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Which attempt at which Spark task it was, and where."""
+    """The attempt and Spark task that ran, and its host."""
 
     attempt: int
     task_id: int
@@ -93,7 +93,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """There were no ids left: it has to be sent again with others, and with more if these were too few."""
+    """There were no ids left: the task must be sent again with others, and with more of them if `too_few`."""
 
     trace: Trace
     too_few: bool
@@ -113,20 +113,20 @@ def run_assignments(payloads: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same where assignments are rows of a frame."""
+    """The same for tasks that are rows of a frame."""
     for batch in batches:
         outcomes = list(run_assignments(batch.column(0).to_pylist()))
         yield pa.record_batch([pa.array(outcomes, pa.binary())], names=["outcome"])
 
 
 def load_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Has nothing to give."""
+    """Returns no rows; loads this module."""
     for _ in batches:
         yield pa.record_batch([pa.array([], pa.binary())], names=["outcome"])
 
 
 def load_kernels(number: int) -> int:
-    """Who can call it has loaded them."""
+    """Calling it loads this module."""
     return number
 
 
@@ -139,7 +139,7 @@ def _run(payload: bytes) -> Outcome:
         problem = errors.SparkUnavailable(
             detail=f"{trace.host} has Seachange {VERSIONS[0]} and DuckDB {VERSIONS[1]}, this node has "
             f"{versions[0]} and {versions[1]}",
-            remedy="Install the same versions there, or name the interpreter that has them by seachange.spark.python.",
+            remedy="Install the same versions there, or set seachange.spark.python to an interpreter that has them.",
         )
         return Failed(problem.sqlstate, str(problem), problem.hint, trace)
     return run_assignment(pickle.loads(body), trace)
@@ -186,7 +186,7 @@ def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
 
 @cache
 def open_warehouse(segments: str) -> Warehouse:
-    """One for the life of a Python worker, which does many tasks: a file is verified once in it."""
+    """One per Python worker, which runs many tasks: a file is verified once."""
     return Warehouse(open_files(Path(segments)))
 
 
@@ -195,7 +195,7 @@ def spill_folder(asked: str | None) -> Path:
 
 
 class _Uninterrupted:
-    """A task that is to end is killed with its process."""
+    """A task that must end is killed with its process."""
 
     def check(self) -> None:
         pass

@@ -1,9 +1,8 @@
-"""How far a task on an executor is, told to the driver by the length of a file in a folder that both see.
+"""The progress of a task on an executor, reported to the driver as the length of a file in a shared folder.
 
-A file that only grows is read whole however it is read, over whatever file system, and costs the executor a byte now
-and then.
+A file that only grows can be read at any time, over any file system, and costs the executor a byte now and then.
 
-**Invariant:** a task never fails because nobody can be told of it.
+**Invariant:** failing to report progress never fails a task.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from types import TracebackType
 
 from seachange.pipeline.throttling.progress_meter import ProgressMeter
 
-# A whole task is a file of so many bytes.
+# The length of the file for a whole task.
 _WHOLE = 1_000
 _SECONDS = 0.4
 
 
 class ProgressFile:
-    """Tells while it is entered, if it is known where (`sign` is not empty)."""
+    """Reports while it is entered, if `sign` is not empty."""
 
     def __init__(self, meter: ProgressMeter, sign: str, attempt: int) -> None:
         self._meter = meter
@@ -46,7 +45,7 @@ class ProgressFile:
 
     def tell(self) -> None:
         done = int(self._meter.read() * _WHOLE)
-        # The driver may have gone, with the folder.
+        # The driver may be gone, with the folder.
         if done > self._told:
             with suppress(OSError), open(self._path, "ab") as file:
                 file.write(b"." * (done - self._told))
@@ -58,7 +57,7 @@ def sign_of(folder: Path, place: int) -> str:
 
 
 def read_signs(folder: Path) -> dict[int, float]:
-    """Of each task that has told something how much is done, by the attempt that is farthest."""
+    """The fraction done of each task that has reported, by its most advanced attempt."""
     found: dict[int, float] = {}
     with suppress(OSError), os.scandir(folder) as files:
         for file in files:

@@ -1,10 +1,10 @@
-"""Tasks done by Spark: each is a Spark job of one task, as many at the same time as there are hands.
+"""An executor on Spark: each task is a Spark job of one task, as many concurrently as there are slots.
 
-So a unit is known to be finished when it is, in whatever order; Spark places tasks, and tries those again whose
-executor dies.
+So a unit is known to be finished as soon as it is, in any order; Spark places tasks, and retries those whose executor
+dies.
 
-**Invariant:** ids of files are reserved before a task is sent, and a task's result is taken once. Files of attempts
-that were lost stay announced until the epoch ends: their writers may not know yet.
+**Invariant:** file ids are reserved before a task is sent, and a task's result is used once. Files of lost attempts
+stay reserved until the epoch ends, since their writers may still be running.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from seachange.storage.spill import passing_folder
 
 T = TypeVar("T")
 
-# Work is cut into about so many tasks, so that they can be shared out evenly, but not into tasks of less than a second.
+# Work is divided into about this many tasks, so that they are evenly distributed, but not into tasks of less than a
+# second.
 _TASKS = 16
 _TASK_ROWS_MIN = 500_000
 # Ids are reserved for the first attempts at a task; after those it is sent again, once.
@@ -51,7 +52,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class SparkExecutor:
-    """`look` is called several times a second while tasks run, and may raise; `tell` keeps a line of history."""
+    """`look` is called several times a second while tasks run, and may raise; `tell` adds a line to the job log."""
 
     application: AnyApplication
     site: Site
@@ -69,17 +70,17 @@ class SparkExecutor:
     def sizes(self, rows: int) -> Sizes:
         if self.fixed is not None:
             return self.fixed
-        # Whole segments: a unit has none in part.
+        # Whole segments, since a unit does not contain parts of one.
         wanted = -(-max(rows // _TASKS, _TASK_ROWS_MIN) // SEGMENT_ROWS_MAX) * SEGMENT_ROWS_MAX
         return Sizes(min(wanted, UNIT_ROWS_MAX), _even_range(rows, min(wanted, RANGE_ROWS_MAX)))
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         if not tasks:
             return
-        self.tell(f"has {_tasks(len(tasks))} for Spark application {self.application}: {tasks[0].title}")
+        self.tell(f"sends {_tasks(len(tasks))} to Spark application {self.application}: {tasks[0].title}")
         hands = self.hands
-        # One waits at Spark's while all slots are taken: a slot has its next task at once. Where fewer cores are to be
-        # used than there are, nothing may wait there, or it would be run.
+        # One task waits in Spark while all slots are taken, so that a slot gets its next task at once. With fewer cores
+        # than slots nothing may wait there, or it would run.
         sent_max = hands + 1 if hands == self.application.slots else hands
         with (
             passing_folder(self.kernel_context.spill) as signs,
@@ -92,7 +93,7 @@ class SparkExecutor:
             except BaseException:
                 shift.end()
                 raise
-        self.tell(f"Spark application {self.application} has done {_tasks(len(tasks))}: {_places(shift.traces)}")
+        self.tell(f"Spark application {self.application} finished {_tasks(len(tasks))}: {_places(shift.traces)}")
 
 
 @dataclass(slots=True)
@@ -106,9 +107,9 @@ class _Shift:
     tasks: Sequence[Task[Any]]
     done: Callable[[int, Any], None]
     rows: Sequence[int]
-    # Where tasks tell how far they are.
+    # The folder of progress files.
     signs: Path
-    # Whether attempts at a task are made side by side.
+    # Whether attempts at a task can run concurrently.
     speculates: bool
     sent: dict[Future[Outcome], _Sent] = field(default_factory=dict)
     traces: list[Trace] = field(default_factory=list)
@@ -120,7 +121,7 @@ class _Shift:
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
             self.executor.kernel_context.interrupts.check()
             self.executor.look(self._rows_under_way())
-            # What was done is kept before what failed ends it all.
+            # Results are recorded before a failure ends the run.
             for future in sorted(ready, key=lambda one: one.exception() is not None):
                 self._take(future.result(), self.sent.pop(future))
 
@@ -131,11 +132,11 @@ class _Shift:
         return sum(int(self.rows[sent.place] * done.get(sent.place, 0.0)) for sent in self.sent.values())
 
     def _fill(self, left: deque[int]) -> None:
-        """Sends as much as there are hands and room for. Those that are under way are not ended for want of room."""
+        """Sends as many tasks as there are slots and disk space for. Running tasks are not ended for lack of space."""
         throttling = self.executor.kernel_context.throttling
         while left and len(self.sent) < self.sent_max:
             task = self.tasks[left[0]]
-            # Those that are at work have yet to write what they write.
+            # Running tasks have yet to write their output.
             beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
             if self.sent and (throttling.is_held_back() or not throttling.is_free(task.write_bytes + beside)):
                 return
@@ -165,8 +166,8 @@ class _Shift:
                 self._send_again(outcome, sent)
 
     def _settle_ids(self, outcome: Outcome, sent: _Sent) -> None:
-        """What this attempt did not use nobody will; others may still be at work: those before it, and where attempts
-        are made side by side, those after it."""
+        """Ids that this attempt did not use are abandoned now. Those of other attempts that may still run are left to
+        the end of the epoch: earlier ones, and with speculation later ones."""
         used = set(outcome.used) if isinstance(outcome, Finished) else set()
         first = outcome.trace.attempt
         end = first + 1 if self.speculates else len(sent.ids)
@@ -175,31 +176,31 @@ class _Shift:
 
     def _send_again(self, outcome: Again, sent: _Sent) -> None:
         if outcome.too_few:
-            # However wide its rows are, it has enough at some time.
+            # However wide its rows are, the number of ids becomes sufficient.
             self._send(sent.place, len(sent.ids[0]) * 2 + 2, sent.round)
             return
         if sent.round >= _ROUNDS_MAX:
             raise errors.SparkFailed(
-                detail=f"the executors were lost too often: {self.tasks[sent.place].title}",
+                detail=f"executors were lost too often: {self.tasks[sent.place].title}",
                 log=self.executor.application.log,
             )
         self._send(sent.place, len(sent.ids[0]), sent.round + 1)
 
     def end(self) -> None:
-        """Nothing is sent any more, and what runs is killed."""
+        """Sends nothing more, and kills the running tasks."""
         for sent in self.sent.values():
             self.executor.kernel_context.leave([id_ for ids in sent.ids for id_ in ids])
         for future in self.sent:
             future.cancel()
-        # A thread may be about to begin a job: it is asked for until all have ended.
+        # A thread may be about to start a job: cancel until all have ended.
         while not all(future.done() for future in self.sent):
             self.executor.application.cancel(self.group)
             wait(self.sent, TICK_SECONDS)
 
 
 def _even_range(rows: int, rows_max: int) -> int:
-    """An even number of ranges of the same size, so that no core is left alone with the last. Of the rows alone: how
-    many cores there are may be another number when the work is taken up again.
+    """An even number of ranges of equal size, so that the last one does not leave cores idle. It depends on the rows
+    alone, since the number of cores may differ when the work is resumed.
 
     >>> _even_range(10_000_000, 983_040), _even_range(900_000, 983_040)
     (833334, 983040)
@@ -213,9 +214,9 @@ def _tasks(count: int) -> str:
 
 
 def _places(traces: Sequence[Trace]) -> str:
-    """Which tasks, and where: 3, 4 and 5 on a, b."""
+    """The tasks and their hosts: 3, 4, 5 on a, b."""
     ids = ", ".join(str(id_) for id_ in sorted(trace.task_id for trace in traces))
     hosts = ", ".join(sorted({trace.host for trace in traces}))
     retried = sum(trace.attempt > 0 for trace in traces)
-    again = f", {retried} not at the first attempt" if retried else ""
+    again = f", {retried} retried" if retried else ""
     return f"{ids} on {hosts}{again}"

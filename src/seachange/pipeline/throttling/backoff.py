@@ -1,7 +1,7 @@
-"""Whether work is to wait because the statements of clients have become slow.
+"""Back-off: background work waits while the statements of clients have become slow.
 
-**Invariant:** a task waits only while some node's statements take longer than so many times what they took when the
-work began, and never longer than `PATIENCE_US`: whatever else makes them slow does not stop the work for good.
+**Invariant:** a task waits only while some node's statements take longer than a given multiple of what they took when
+the work began, and never longer than `PATIENCE_US`: another cause of slowness does not stop the work for good.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from seachange.model.pace import Pace
 from seachange.runtime.clock import SYSTEM_CLOCK, Clock
 
-# What takes less is fast enough, however fast it was before.
+# Shorter latencies never count as slow.
 FLOOR_US = 1_000
 PATIENCE_US = 30_000_000
 
@@ -35,7 +35,7 @@ class Slowed:
 
 
 def most_slowed(paces: Mapping[str, Pace], before_us: Mapping[str, int]) -> Slowed | None:
-    """The node whose statements have become slowest; of one without statements nothing is known.
+    """The node whose statements have slowed down most; nodes without statements are ignored.
 
     >>> paces = {"a": Pace(6_000, 2_000), "b": Pace(9_000, 9_000), "idle": Pace()}
     >>> most_slowed(paces, {"a": 2_000, "b": 9_000, "idle": 0}).node
@@ -51,18 +51,18 @@ def most_slowed(paces: Mapping[str, Pace], before_us: Mapping[str, int]) -> Slow
 
 @dataclass(slots=True)
 class Foreground:
-    """`ask` tells the pace of each live node."""
+    """`ask` returns the pace of each live node."""
 
     ratio: float
     ask: Callable[[], Mapping[str, Pace]]
     clock: Clock = SYSTEM_CLOCK
-    # What is usual for each node, as it was when the work first met it.
+    # The usual latency of each node when the work first saw it.
     _before_us: dict[str, int] = field(default_factory=dict)
-    # Since when a task has been waiting.
+    # The time since which a task has been waiting.
     _held_us: int | None = None
 
     def reason(self) -> str:
-        """Why no task is to begin now; empty if one may."""
+        """Why no task may begin now; empty if one may."""
         slowed = self._look()
         if slowed is None:
             self._held_us = None
@@ -72,7 +72,7 @@ class Foreground:
         return str(slowed) if now_us - self._held_us < PATIENCE_US else ""
 
     def begin(self) -> None:
-        """A task begins: the next may have to wait anew."""
+        """A task begins: the next one may have to wait again."""
         self._held_us = None
 
     def _look(self) -> Slowed | None:

@@ -1,6 +1,6 @@
-"""How much of a task is done, told while it is under way.
+"""The progress of a running task.
 
-**Invariant:** what is told never goes back, and is below the whole until the task has ended.
+**Invariant:** reported progress never decreases, and stays below 1 until the task has ended.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-# A task has always a little left to do.
+# The maximum before the task has ended.
 _ALMOST = 0.99
 
 
 class Measured(Protocol):
     def steps_done(self) -> float:
-        """How many of its queries have ended, and how much of the one that runs."""
+        """The number of finished queries, plus the fraction of the running one."""
 
     def interrupt(self) -> None: ...
 
 
 class ProgressMeter:
-    """Of a task of about so many queries. Read from other threads than that of the task."""
+    """The progress of a task of about `steps` queries. Read by other threads than that of the task."""
 
     def __init__(self, steps: int = 1) -> None:
         self._steps = max(steps, 1)
-        # Held while somebody looks at what runs, so that it does not end meanwhile.
+        # Held while the running query is used, so that it does not end meanwhile.
         self._lock = threading.Lock()
         self._running: Measured | None = None
         self._before = 0.0
@@ -50,7 +50,7 @@ class ProgressMeter:
             return self._told
 
     def interrupt(self) -> None:
-        """Ends the query that runs."""
+        """Interrupts the running query."""
         with self._lock:
             if self._running is not None:
                 self._running.interrupt()

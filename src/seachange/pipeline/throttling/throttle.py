@@ -1,7 +1,7 @@
-"""What the work of a job leaves to others: space on the disk, time of the disk, and of cores while clients lack it.
+"""Throttling of background jobs: disk reserve, I/O rate, back-off under foreground load.
 
-**Invariant:** no task is begun that would leave less space than is to stay free, counting what those that are under way
-still write; so who writes rows, or the catalog, does not run out of it because of a job.
+**Invariant:** no task is started that would leave less free space than the reserve, counting what running tasks have
+yet to write; so writers and the catalog do not run out of space because of a job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seachange.runtime.clock import SYSTEM_CLOCK, Clock
 from seachange.runtime.filesystem import FileSystem
 
 _US = 1_000_000
-# How long a task that is held back waits before it asks again.
+# How long a task that is held back waits before it checks again.
 HOLD_SECONDS = 0.25
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -26,7 +26,8 @@ def _no_pause(seconds: float) -> None:
 
 @dataclass(slots=True)
 class Throttling:
-    """Without `files` space is no matter, and 0 bytes in a second are no limit. `pause` may raise to end the work."""
+    """Without `files` space is not checked, and 0 bytes per second means no limit. `pause` may raise to end the
+    work."""
 
     files: FileSystem | None = None
     spare_bytes: int = 0
@@ -34,16 +35,16 @@ class Throttling:
     pause: Callable[[float], None] = _no_pause
     clock: Clock = SYSTEM_CLOCK
     foreground: Foreground | None = None
-    # Why no task is begun now, in words.
+    # Why no task is started now, in words.
     waiting: str = ""
-    # When the next task may begin.
+    # The time at which the next task may begin.
     _next_us: int = 0
     _begun: set[str] = field(default_factory=set)
-    # What the last task needed for which there was no space.
+    # The space that the last refused task needed.
     _lacking_bytes: int = 0
 
     def begin(self, name: str, what: str, needed_bytes: int) -> None:
-        """Raises if all that the work writes does not fit. Once it has begun it waits for space instead."""
+        """Raises if the whole work does not fit. Once it has begun it waits for space instead."""
         if self.files is None or name in self._begun:
             return
         free = self.files.free_bytes()
@@ -58,22 +59,22 @@ class Throttling:
         self._begun.add(name)
 
     def check_space(self) -> None:
-        """Raises as long as there is no space for the task that lacked it; costs less than to begin again."""
+        """Raises as long as there is no space for the task that was refused; cheaper than starting the work again."""
         problem = self._problem(self._lacking_bytes)
         if problem is not None:
             raise problem
 
     def is_free(self, write_bytes: int) -> bool:
-        """Whether a task could be begun at once."""
+        """Whether a task could start at once."""
         return self._seconds_left() <= 0 and self._problem(write_bytes) is None
 
     def is_held_back(self) -> bool:
-        """Whether no task is to begin because the statements of clients have become slow."""
+        """Whether no task may start because the statements of clients have become slow."""
         self.waiting = self.foreground.reason() if self.foreground is not None else ""
         return bool(self.waiting)
 
     def wait_for_foreground(self, look: Callable[[], None]) -> None:
-        """Called before every task; `look` is called meanwhile, and may raise."""
+        """Called before every task; `look` is called while it waits, and may raise."""
         while self.is_held_back():
             look()
             self.pause(HOLD_SECONDS)
@@ -81,8 +82,8 @@ class Throttling:
             self.foreground.begin()
 
     def admit(self, read_bytes: int, write_bytes: int, beside_bytes: int = 0) -> None:
-        """Called before every task: waits for its turn, and raises if there is no space for what it, and
-        those beside it, write."""
+        """Called before every task: waits for the I/O rate limit, and raises if there is no space for what it and the
+        running tasks write."""
         if (seconds := self._seconds_left()) > 0:
             self.pause(seconds)
         problem = self._problem(write_bytes + beside_bytes)
@@ -97,7 +98,7 @@ class Throttling:
         return (self._next_us - self.clock.steady_us()) / _US if self.bytes_per_second else 0.0
 
     def _problem(self, write_bytes: int) -> errors.LowDisk | None:
-        # What only reads disturbs nobody's space.
+        # A task that only reads needs no space.
         if self.files is None or not write_bytes:
             return None
         free = self.files.free_bytes()
@@ -108,7 +109,8 @@ class Throttling:
 
 
 def describe_size(size_bytes: int) -> str:
-    """
+    """A size in binary units.
+
     >>> describe_size(0), describe_size(1_536), describe_size(3 << 40), describe_size(5 << 50)
     ('0 bytes', '1.5 kB', '3.0 TB', '5120.0 TB')
     """
