@@ -69,7 +69,7 @@ def _probe(connection: Connection, items: list[dict[str, Any]], chance: random.R
         yield _ask(connection, predicate, (low,))
     if not items:
         return
-    # Mostly rows that are new: older ones were asked for already.
+    # Mostly recent rows: older ones were probed already.
     recent = items[-200:]
     for _ in range(PROBES):
         row = chance.choice(recent)

@@ -56,7 +56,7 @@ class Auditor:
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
-    # Anomalies of which one is known, and what to do about it: reported, but the run goes on.
+    # Known anomalies: reported, but they do not end the run.
     expected: frozenset[str] = frozenset()
     _next: int = 0
     _connection: Connection | None = None
@@ -72,7 +72,7 @@ class Auditor:
             self._add([Violation("broken auditor", traceback.format_exc())])
 
     def finish(self) -> None:
-        """When all clients have ended: every round, the last one too."""
+        """Called when all clients have ended: checks every round, including the last."""
         self.ended.set()
         if not self._insist(self._audit):
             self._add([Violation("no answer", "the database cannot be read at the end of the run")])
@@ -159,7 +159,7 @@ class Auditor:
         self._add(list(check_answers(records, ACCOUNTS * BALANCE)), records)
         self._add(list(check_refusals(records, self.faults)), records)
         self._add_cycles(transactions)
-        # The indexes have the rows of this round for the last time.
+        # The indexes contain the rows of this round for the last time.
         self._insist(self._audit)
         self._insist(lambda: prune(self._open(), number))
 
@@ -197,7 +197,7 @@ class Auditor:
     def _add_cycles(self, transactions: Sequence[Transaction]) -> None:
         for violation in check_isolation(transactions):
             known = sum(found.violation.anomaly == violation.anomaly for found in self.found)
-            # The first few of a kind are enough to understand it.
+            # A few examples of each kind are enough.
             small = shrink(transactions, violation) if known < SHOWN_MAX else []
             self._report(violation, show_history(small))
 

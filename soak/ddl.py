@@ -1,4 +1,5 @@
-"""A changer: random schema changes of every kind, which leave what the workload relies on, and requests about jobs."""
+"""A client that runs random schema changes of every kind, without breaking what the workload relies on, and job
+requests."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ TABLES = ("items", "items", "lists", "accounts")
 NUMBERS = ("0", "1", "2")
 PAUSE_SECONDS = (0.0, 0.5)
 RETRY_SECONDS = 0.3
-# The drain is shorter than the time for which some clients think, so that commits come below min_version.
+# The drain is shorter than the think time of some clients, so that commits come below min_version.
 SETTINGS = (
     "set lock_timeout = '2s'",
     "set statement_timeout = '30s'",
@@ -29,7 +30,7 @@ class Change:
 
     sql: str
     weight: float = 1
-    # Makes the rows fit first, as a careful client does.
+    # Prepares the rows first, as a careful client does.
     prepare: str | None = None
 
 

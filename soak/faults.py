@@ -19,10 +19,10 @@ from soak.processes import Place, Processes
 KILL, STOP, POSTGRES, DISK = "kill", "stop", "postgres", "disk"
 FAULTS = (KILL, STOP, POSTGRES, DISK)
 SECOND = 1_000_000
-# A process that has just begun to work is left alone for so long.
+# A process that has just started is not disturbed for this long.
 SPARED_US = 2 * SECOND
 PAUSE_SECONDS = (1.0, 8.0)
-# Below and above the time after which a silent node is given up.
+# Below and above the heartbeat timeout of a node.
 STOP_SECONDS = (0.4, 1.5, 5.0)
 FULL_SECONDS = (0.5, 2.5)
 DISK_BYTES = 1 << 30
@@ -47,7 +47,7 @@ class SmallDisk:
         self._filler = folder / "filler"
 
     def mount(self) -> str | None:
-        """Why it cannot be had, if so."""
+        """Why it is not available; None if it is."""
         self.folder.mkdir(parents=True, exist_ok=True)
         command = ["mount", "-t", "tmpfs", "-o", f"size={self._size_bytes}", "tmpfs", str(self.folder)]
         try:
@@ -76,7 +76,7 @@ class SmallDisk:
 
 @dataclass(slots=True)
 class Disturber:
-    """Chooses faults and undoes them; at most one is in force, so that a run comes forward."""
+    """Chooses faults and undoes them; at most one is active, so that a run makes progress."""
 
     processes: Processes
     chance: random.Random
@@ -85,7 +85,7 @@ class Disturber:
     disk: SmallDisk | None = None
     server: Server | None = None
     counts: Counter[str] = field(default_factory=Counter)
-    # When something was last broken that makes a process which is starting fail.
+    # When a fault was last active that can make a starting process fail.
     broken_us: int = 0
     _due_us: int = 0
     _full_until_us: int = 0

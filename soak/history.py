@@ -22,12 +22,12 @@ SUFFIX = ".jsonl"
 
 
 def now_us() -> int:
-    """Of a clock that all processes of the machine share, and that never goes back."""
+    """A monotonic clock that all processes of the machine share."""
     return time.monotonic_ns() // 1000
 
 
 class Recorder:
-    """What one client writes down."""
+    """The recorder of one client."""
 
     def __init__(self, folder: Path, client: str) -> None:
         self.client = client
@@ -58,11 +58,11 @@ class Tail:
 
 @dataclass(slots=True)
 class History:
-    """What all clients wrote down so far, as records of transactions by the round that each began in."""
+    """The recordings of all clients so far, as records of transactions by the round that each began in."""
 
     folder: Path
     rounds: dict[int, dict[str, Record]] = field(default_factory=dict)
-    # Entries that are about no transaction: changes of schemas, and failures of clients.
+    # Entries that do not belong to a transaction: schema changes, and failures of clients.
     events: list[Entry] = field(default_factory=list)
     _tails: dict[str, Tail] = field(default_factory=dict)
     _open: dict[str, Record] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class History:
                 self._take(client, entry)
 
     def bury(self, clients: Iterable[str]) -> None:
-        """These clients are dead: what they left open was not committed, unless COMMIT had been sent."""
+        """Closes the records of dead clients: open transactions were not committed, unless COMMIT had been sent."""
         dead = set(clients)
         for record in [r for r in self._open.values() if r.client in dead]:
             record.outcome = Outcome.UNKNOWN if record.commit_began else Outcome.ABORTED
@@ -106,7 +106,7 @@ class History:
 
 
 def take_entry(record: Record, entry: Entry) -> None:
-    """Adds what an entry says to the record of its transaction."""
+    """Adds an entry to the record of its transaction."""
     time_us = entry["time"]
     match entry["event"]:
         case "invoke":

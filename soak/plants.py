@@ -1,4 +1,4 @@
-"""Planted defects: each takes a safeguard out of the engine in this process, to show that the soak finds it missing."""
+"""Planted defects: each removes a safeguard from the engine in this process, to prove that the soak detects it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seachange.engine.transaction.transaction import Transaction
 
 
 def plant_fence_off() -> None:
-    """Commits do not say which versions they were planned with: one below min_version is accepted as it is."""
+    """Commits do not declare the versions that they were planned with: one below min_version is accepted."""
     for catalog in (SqliteCatalog, PostgresCatalog):
         _replace(catalog, "commit", _unfenced)
 
@@ -25,7 +25,7 @@ def _unfenced(commit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plant_no_conflicts() -> None:
-    """Commits do not say what they wrote and read: nothing conflicts between nodes."""
+    """Commits do not declare what they wrote and read: nothing conflicts between nodes."""
     for catalog in (SqliteCatalog, PostgresCatalog):
         _replace(catalog, "commit", _without_conflicts)
 

@@ -173,7 +173,7 @@ class Processes:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a process takes: memory, threads and open files."""
+    """The resource usage of a process: memory, threads and open files."""
 
     rss_bytes: int
     threads: int

@@ -35,7 +35,7 @@ SECOND = 1_000_000
 ROUND_US = 8 * SECOND
 READY_SECONDS = 300
 END_SECONDS = 300
-# A start that falls into a fault may fail for so long after it.
+# A process may fail to start for this long after a fault.
 EXCUSED_US = 20 * SECOND
 JOBS = "select id, status, statement, error from seachange.jobs where status not in ('succeeded', 'failed', 'canceled')"
 DEFECTS = "select id, statement, error from seachange.jobs where sqlstate like 'XX%'"
@@ -220,7 +220,7 @@ class _Run:
         self._check_files()
 
     def _end_clients(self, place: Place) -> None:
-        """Their threads say where they are if they hang."""
+        """Makes their threads print stack traces, in case they hang."""
         if place.poll() is None:
             place.signal(signal.SIGABRT)
             assert place.process is not None
@@ -231,7 +231,7 @@ class _Run:
         place.kill()
 
     def _look_for_defects(self) -> None:
-        """Errors of ours that no client saw: in the records of jobs, and in events."""
+        """Internal errors that no client saw: in the records of jobs, and in events."""
         for id_, statement, error in self._ask(DEFECTS):
             self._add("defect", f"job {id_}: {statement}: {error}")
         for (event,) in self._ask("select event from seachange.events where event like '%XX000%'"):

@@ -1,4 +1,4 @@
-"""Measures of growth: what processes take, what the data folder holds, how long transactions take."""
+"""Measurements of growth: resource usage of processes, size of the data folder, duration of transactions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sampler:
             self._note("the data folder", "bytes", size)
 
     def take_round(self, records: Iterable[Record]) -> None:
-        """Transactions that do not think have the same latency throughout."""
+        """Transactions without think time should have a constant latency."""
         spans = [r.ended - r.commit_began for r in records if r.outcome is Outcome.COMMITTED and r.ended is not None]
         if spans and now_us() - self._start_us > WARM_UP_US:
             self._note("commits", "latency", median(spans) / SECOND)

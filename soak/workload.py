@@ -1,4 +1,4 @@
-"""A client: random transactions over lists, accounts and items, at every isolation level, written down as they go."""
+"""A client: random transactions over lists, accounts and items, at every isolation level, recorded as they run."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Client:
         outcome = Outcome.UNKNOWN if unknown else Outcome.ABORTED
         details = {"sqlstate": problem.sqlstate, "message": str(problem), "where": self._where}
         if unknown:
-            # Nothing more is done with rows whose state is not known.
+            # Rows in an unknown state are not used any more.
             self._items = {id_: item for id_, item in self._items.items() if id_ not in self._touched}
         self._roll_back()
         self.recorder.note("end", transaction=self._name, outcome=outcome, **details)
@@ -122,7 +122,7 @@ class Client:
 
     def _run_block(self, level: Level) -> Outcome:
         chance = self._chance
-        # A client that thinks for longer than a schema change waits for it.
+        # A client whose think time exceeds the drain of a schema change.
         thinks = chance.random() < 0.3
         self._execute(f"begin isolation level {level}")
         for _ in range(chance.randint(1, 4)):
@@ -201,7 +201,7 @@ class Client:
         self._return([[key, _values(rows[0][0]) if rows else []]])
 
     def scan(self) -> None:
-        """All lists of the round in one statement: by the key, or so that no index helps."""
+        """All lists of the round in one statement: by the key, or in a form that no index supports."""
         keys = keys_of(self._round)
         column = self._chance.choice(("id", "id + 0"))
         self._invoke("read", keys=list(keys), by=column)
@@ -283,7 +283,7 @@ class Client:
             self._return([list(row) for row in rows])
 
     def set_extra(self) -> None:
-        """A column that may not be there."""
+        """A column that may not exist."""
         for id_ in self._own():
             self._invoke("extra", id=id_)
             column = self._chance.choice(EXTRA_COLUMNS)

@@ -16,7 +16,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One measure of one subject: a process since its start, or the data folder."""
+    """One measurement of one subject: a process since its start, or the data folder."""
 
     subject: str
     measure: str
@@ -25,7 +25,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The median of the last quarter is at most `factor` times that of the first quarter, and `slack` more."""
+    """The median of the last quarter is at most `factor` times that of the first quarter, plus `slack`."""
 
     factor: float
     slack: float
@@ -42,7 +42,7 @@ BOUNDS = {
 
 
 def check_growth(samples: Sequence[Sample]) -> Iterator[Violation]:
-    """The samples of each subject are in the order of time, without those of its warm-up."""
+    """The samples of each subject are in time order, without its warm-up."""
     for (subject, measure), values in group_samples(samples).items():
         bound = BOUNDS[measure]
         if len(values) >= SAMPLES_MIN:

@@ -32,7 +32,7 @@ from soak.checker.graph import Graph, find_components, find_cycle
 from soak.checker.model import Append, Level, Outcome, Read, Statement, Transaction, Violation
 
 WW, WR, RW, SO, RT = "ww", "wr", "rw", "so", "rt"
-# A cycle is looked for among the simplest first. So many edges of a large component are tried.
+# The simplest cycles are searched first. At most this many edges of a large component are tried.
 _TRIED_MAX = 400
 _COMMIT = "commit"
 _TIME = ""
@@ -50,7 +50,7 @@ def check_isolation(history: Sequence[Transaction]) -> list[Violation]:
     seen = {(key, value) for key, order in orders.items() for value in order}
     writers = {(a.key, a.value): t for t in history for a in t.appends}
     known = [t for t in history if t.outcome is Outcome.COMMITTED]
-    # One whose outcome its client does not know took place if its appends are there.
+    # A transaction with an unknown outcome took place if its appends are visible.
     doubtful = [t for t in history if t.outcome is Outcome.UNKNOWN and any((a.key, a.value) in seen for a in t.appends)]
     happened = [*known, *doubtful]
     return [
@@ -123,7 +123,8 @@ def _shown(read: Read) -> str:
 
 
 def _check_lost(happened: Sequence[Transaction], orders: Mapping[int, tuple[int, ...]]) -> Iterator[Violation]:
-    """What was committed is in every list that is read later. What no list has is in no order, and so in no cycle."""
+    """A committed append is in every list that is read later. An append in no list is in no order, and so in no
+    cycle."""
     missing: dict[int, list[tuple[Transaction, int]]] = defaultdict(list)
     held = {key: set(order) for key, order in orders.items()}
     for transaction in happened:
@@ -182,7 +183,7 @@ def _build_graph(
 
 
 def snapshot_of(transaction: Transaction, number: int) -> Event:
-    """The event that a statement read at."""
+    """The snapshot event of a statement."""
     if transaction.level is Level.READ_COMMITTED:
         return Event(transaction.name, f"statement {number + 1}")
     if transaction.level is Level.SERIALIZABLE and transaction.appends:
@@ -191,14 +192,14 @@ def snapshot_of(transaction: Transaction, number: int) -> Event:
 
 
 def snapshots_of(transaction: Transaction, number: int) -> tuple[Event, ...]:
-    """That one, and the one at which the statement was run again if the block was resumed."""
+    """The snapshot events of a statement: a second one if the block was resumed."""
     resumed = _resumed_from(transaction)
     again = () if resumed is None or number < resumed else (Event(transaction.name, f"statement {number + 1} again"),)
     return (snapshot_of(transaction, number), *again)
 
 
 def _resumed_from(transaction: Transaction) -> int | None:
-    """The first statement of a block that may have been run again at COMMIT: it appended, and gave no rows."""
+    """The first statement of a block that may have been run again at COMMIT: it appended, and returned no rows."""
     if transaction.level is not Level.READ_COMMITTED:
         return None
     numbered = enumerate(transaction.statements)
@@ -215,7 +216,7 @@ def _order_appends(
     writers: Mapping[tuple[int, int], Transaction],
     names: set[str],
 ) -> dict[tuple[int, int | None], str]:
-    """Which transaction appended next to a value, or first to a key."""
+    """The transaction that appended next after a value, or first to a key."""
     following: dict[tuple[int, int | None], str] = {}
     for key, order in orders.items():
         known = [v for v in order if (key, v) in writers and writers[key, v].name in names]
@@ -267,7 +268,7 @@ def _add_append(
     writers: Mapping[tuple[int, int], Transaction],
     names: set[str],
 ) -> None:
-    """What an append follows was committed before the snapshot that it was made at: else an update would be lost."""
+    """The previous append was committed before the snapshot of this one: otherwise an update would be lost."""
     order = orders.get(append.key, ())
     place = order.index(append.value) if append.value in order else 0
     places = ((append.key, v) for v in reversed(order[:place]))
@@ -281,7 +282,8 @@ def _is_other(writer: Transaction, transaction: Transaction, names: set[str]) ->
 
 
 def _add_real_time(graph: Graph[Event], happened: Sequence[Transaction]) -> None:
-    """Events that had ended before others began, by way of a chain of moments: edges in proportion to events."""
+    """Events that ended before others began, as a chain of points in time: the number of edges is linear in the
+    events."""
     spans = [span for transaction in happened for span in _spans(transaction)]
     moments = sorted({ended for _, _, ended in spans if ended is not None})
     for earlier, later in pairwise(moments):
@@ -299,7 +301,7 @@ def _moment(time: int) -> Event:
 
 
 def _spans(transaction: Transaction) -> Iterator[tuple[Event, int, int | None]]:
-    """When the events of a transaction took place, within bounds."""
+    """The time bounds of the events of a transaction."""
     if transaction.appends:
         yield commit_of(transaction.name), transaction.commit_began, transaction.ended
     if transaction.level is Level.READ_COMMITTED:
@@ -316,7 +318,8 @@ def _spans(transaction: Transaction) -> Iterator[tuple[Event, int, int | None]]:
 
 
 def _simplest_cycle(graph: Graph[Event]) -> list[Event]:
-    """Of a component of the order. Without the clock if there is one; with as few kinds of edges as possible."""
+    """The simplest cycle of a component: without real-time edges if there is one, and with as few kinds of edges as
+    possible."""
     for clock in ((), (RT,)):
         for label, labels in ((WW, (WW, SO, *clock)), (WR, (WW, WR, SO, *clock))):
             cycle = _find_cycle_among(graph, label, labels, labels)
@@ -358,7 +361,7 @@ def _describe(graph: Graph[Event], cycle: list[Event]) -> Violation:
 
 
 def _without_moments(steps: list[str], around: list[tuple[Event, Event]], labels: list[str]) -> Iterator[str]:
-    """A run of steps over moments is one: what ended before what began."""
+    """Merges consecutive real-time steps into one."""
     first = next((i for i, (source, _) in enumerate(around) if source.transaction != _TIME), 0)
     origin = ""
     for i in [*range(first, len(around)), *range(first)]:

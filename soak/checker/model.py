@@ -73,5 +73,5 @@ class Transaction:
 class Violation:
     anomaly: str
     detail: str
-    # The transactions that show it, as far as it is about transactions.
+    # The transactions that show it, if it concerns transactions.
     transactions: tuple[str, ...] = field(default=())

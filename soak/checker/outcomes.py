@@ -12,7 +12,7 @@ from soak.checker.model import Outcome, Violation
 from soak.checker.records import Record, Step
 
 Row = tuple[Any, ...]
-# What becomes of an item: code and quantity, or None.
+# The state of an item: code and quantity, or None.
 Item = tuple[str, int] | None
 
 
@@ -61,7 +61,7 @@ def _check_items(records: Iterable[Record], rows: Sequence[Row]) -> Iterator[Vio
 
 
 def expected_items(records: Iterable[Record]) -> tuple[dict[int, list[Item]], dict[int, Record]]:
-    """The states that each item may be in, and the last transaction that wrote it. An item has one writer."""
+    """The possible states of each item, and the last transaction that wrote it. An item has one writer."""
     possible: dict[int, list[Item]] = defaultdict(lambda: [None])
     last: dict[int, Record] = {}
     for record in sorted(records, key=lambda record: record.began):
@@ -114,7 +114,7 @@ def _expected_answer(step: Step, total: int) -> Any:
 # Refusals.
 
 RETRIES = frozenset({"40001", "40P01", "55P03"})
-# By what a fault does, as long as there are faults of that kind. No SQLSTATE: the connection was lost.
+# The SQLSTATEs that each kind of fault explains. None: the connection was lost.
 BY_FAULT: Mapping[str, frozenset[str | None]] = {
     "kill": frozenset({None, "57P01", "57P03", "72000", "08006"}),
     "stop": frozenset({None, "57P01", "57P03", "72000", "08006", "57014"}),

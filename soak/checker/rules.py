@@ -1,4 +1,4 @@
-"""Rules: constraints, sums and indexes, recomputed from the raw rows of one snapshot."""
+"""Constraints, sums and indexes, recomputed from the raw rows of one snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A query of items, by what it asks for, and the ids that the database answered."""
+    """A query of items by predicate, and the ids that the database returned."""
 
     predicate: str
     values: tuple[Any, ...]
@@ -24,7 +24,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What one transaction read of one snapshot."""
+    """The reads of one transaction at one snapshot."""
 
     items: Sequence[Row]
     kinds: frozenset[int]
@@ -52,7 +52,7 @@ def check_audit(audit: Audit) -> list[Violation]:
 
 
 def _check_balances(audit: Audit) -> Iterator[Violation]:
-    """A balance is the one at the beginning and what was transferred since."""
+    """A balance equals the opening balance plus the transfers since."""
     expected = Counter(audit.opening)
     for payer, payee, amount in audit.transfers:
         expected[payer] -= amount

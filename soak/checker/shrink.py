@@ -15,7 +15,7 @@ def project(history: Sequence[Transaction], names: Collection[str]) -> list[Tran
     """These transactions alone, as if there had been no others: lists lose what others appended."""
     kept = [t for t in history if t.name in names]
     values = {(a.key, a.value) for t in kept for a in t.appends}
-    # What was never appended stays: it may be what is wrong.
+    # A value that was never appended stays: it may be the anomaly.
     foreign = {(a.key, a.value) for t in history for a in t.appends} - values
     return _forget(kept, foreign)
 
@@ -50,7 +50,7 @@ def shrink(history: Sequence[Transaction], violation: Violation, check: Check = 
 def _grow(
     history: Sequence[Transaction], violation: Violation, shows: Callable[[Sequence[Transaction]], bool]
 ) -> list[Transaction]:
-    """With the readers that tell the order of the lists in question."""
+    """Adds the readers that determine the order of the lists."""
     keys = {o.key for t in history if t.name in violation.transactions for o in t.operations}
     names = {t.name for t in history if any(o.key in keys for o in t.operations)}
     part = project(history, names)
@@ -75,7 +75,7 @@ def _drop_transactions(history: list[Transaction], shows: Callable[[Sequence[Tra
 
 
 def _drop_operations(history: list[Transaction], shows: Callable[[Sequence[Transaction]], bool]) -> list[Transaction]:
-    """Single appends and reads, from the last to the first."""
+    """Removes single appends and reads, from the last to the first."""
     for number in range(len(history)):
         for place in reversed(range(len(history[number].operations))):
             candidate = [*history[:number], _without(history[number], place), *history[number + 1 :]]

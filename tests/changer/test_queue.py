@@ -42,8 +42,8 @@ def test_they_return_at_once_and_run_in_turn(worker: Node):
     first, second, third = (begin(worker, statement) for statement in (UNIQUE, SECOND, THIRD))
     shown = "select id, status, stage, waiting_for from seachange.jobs where status = 'pending' order by id"
     assert ask(worker, shown) == [
-        (second, "pending", "queue", f"queued behind job {first}"),
-        (third, "pending", "queue", f"queued behind job {first}, job {second}"),
+        (second, "pending", "queue", f"job {first} to finish"),
+        (third, "pending", "queue", f"job {first}, job {second} to finish"),
     ]
     # Not before its turn.
     assert [record.id for record in worker.jobs.find_orphans()] == [first]

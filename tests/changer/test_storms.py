@@ -192,6 +192,8 @@ def test_a_record_that_cannot_be_read_is_in_the_way_of_no_other_job(worker: Node
     assert record is not None
     assert record.status is JobStatus.SUCCEEDED
     left = [
-        event for event in worker.parts.catalog.events() if event.job_id == unread and "left for later" in event.text
+        event
+        for event in worker.parts.catalog.events()
+        if event.job_id == unread and "will be retried later" in event.text
     ]
     assert len(left) == 1

@@ -116,7 +116,7 @@ def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monke
             attempt()
         assert caught.value.sqlstate == "55000"
     events = [event for (event,) in ask(newer, "select event from seachange.events")]
-    assert sum("left for later" in event for event in events) == 1
+    assert sum("will be retried later" in event for event in events) == 1
     assert ask(newer, "select count(*) from item") == [(ROWS,)]
     monkeypatch.setitem(RELEASES, NEW, known)
     assert [record.id for record in newer.jobs.find_orphans()] == [job_id]

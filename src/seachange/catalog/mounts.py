@@ -1,4 +1,4 @@
-"""Finds the file system that a path lies on: SQLite's locks cannot be trusted over a network."""
+"""Detection of the file system of a path: SQLite's locks are not reliable over a network."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def file_system_of(path: PurePosixPath, mountinfo: str) -> str | None:
 
 
 def _unescape(field: str) -> str:
-    """Undoes the octal escapes that the kernel writes for blanks and backslashes."""
+    """Decodes the octal escapes that the kernel writes for blanks and backslashes."""
     if "\\" not in field:
         return field
     for code in (" ", "\t", "\n", "\\"):

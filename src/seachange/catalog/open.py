@@ -1,4 +1,4 @@
-"""Opens the catalog that a URL names, creating or upgrading it on the way."""
+"""Opens the catalog that a URL names; creates or upgrades it if necessary."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ _SQLITE, _POSTGRES = "sqlite", "postgresql"
 
 
 def open_catalog(url: str | None, data_folder: Path, clock: Clock, entropy: Entropy, creates: bool = True) -> Catalog:
-    """`url`: sqlite:///PATH (relative to the working folder, absolute with a fourth slash) or
-    postgresql://...; None is a SQLite file in the data folder. CatalogMissing if there is none and `creates` is
-    false."""
+    """`url`: sqlite:///PATH (relative to the working folder, absolute with a fourth slash) or postgresql://...; None is
+    a SQLite file in the data folder. Raises CatalogMissing if there is none and `creates` is False."""
     if catalog_kind(url) == _SQLITE:
         return SqliteCatalog(_sqlite_path(url, data_folder), clock, creates=creates)
     assert url is not None
@@ -32,14 +31,14 @@ def open_catalog(url: str | None, data_folder: Path, clock: Clock, entropy: Entr
 
 
 def _open_postgres(url: str, clock: Clock, creates: bool = True) -> PostgresCatalog:
-    """Loaded only here: its driver is a seventh of all that a program with a SQLite catalog would import."""
+    """Imported only here: its driver is a seventh of all that a program with a SQLite catalog would import."""
     kind = import_module("seachange.catalog.postgres").PostgresCatalog
     catalog: PostgresCatalog = kind(url, clock, creates=creates)
     return catalog
 
 
 def catalog_name(url: str | None, data_folder: Path) -> str:
-    """What messages call a catalog: without a password.
+    """The name of a catalog in messages: without a password.
 
     >>> catalog_name("postgresql://me:secret@one:5432,two:5433/shop?password=secret", Path("data"))
     'postgresql://one:5432,two:5433/shop'
@@ -60,7 +59,7 @@ def catalog_kind(url: str | None) -> str:
         return _SQLITE
     if parts.scheme in ("postgresql", "postgres"):
         return _POSTGRES
-    raise errors.InvalidCatalog(catalog=url, detail="its form is not known")
+    raise errors.InvalidCatalog(catalog=url, detail="unknown URL scheme")
 
 
 def _sqlite_path(url: str | None, data_folder: Path) -> Path:
@@ -68,13 +67,15 @@ def _sqlite_path(url: str | None, data_folder: Path) -> Path:
 
 
 def restore_catalog(url: str | None, data_folder: Path, copy: Path, clock: Clock, identity: str) -> None:
-    """Makes a catalog of a copy (`Catalog.copy_to`), where none is yet, with the id of the new database."""
+    """Creates a catalog from a copy (`Catalog.copy_to`), where there is none yet, with the id of the new database."""
     if catalog_kind(url) == _SQLITE:
         path = _sqlite_path(url, data_folder)
-        # SQLite would take the log of a catalog that was here before for the log of the new one.
+        # SQLite would apply the log of an earlier catalog to the new one.
         for used in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
             if used.exists():
-                raise errors.InvalidCatalog(catalog=str(used), detail="it exists; a back-up is restored to a new one")
+                raise errors.InvalidCatalog(
+                    catalog=str(used), detail="it exists; a backup can only be restored to a new one"
+                )
         restore_copy(copy, path, identity)
         return
     assert url is not None

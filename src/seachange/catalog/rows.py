@@ -1,4 +1,4 @@
-"""What both back ends share: how requests become rows, and rows become values again.
+"""Code that both back ends share: requests to rows, and rows to values.
 
 **Invariant:** no descriptor is read whose checksum differs from the recorded one. Descriptors of release 0.1.0 have
 none until their next version.
@@ -43,22 +43,22 @@ from seachange.model.segments import (
 
 T = TypeVar("T")
 
-# Rows are tuples as a database driver gives them.
+# Rows are tuples as the database driver returns them.
 Row = tuple[Any, ...]
 
-# Which tables hold something of a log entry, so that a follower reads no others.
+# Flags for the tables with parts of a log entry, so that a follower reads no others.
 BATCHES = 1
 SEGMENTS = 2
 DESCRIPTORS = 4
 GENERATIONS = 8
 
-# A commit's inline batches are numbered; both back ends keep the number in sixteen bits.
+# A commit's inline batches are numbered; both back ends store the number in sixteen bits.
 BATCHES_MAX = 1 << 16
 
-# A burned commit id must outlive every call that may still carry it, however short the retention.
+# A tombstoned commit id must outlive every call that may still carry it, however short the retention.
 BURNED_KEPT_US = 24 * 3_600 * 1_000_000
 
-# How long the history tells of what happened, and of jobs that are over.
+# How long events and finished jobs are kept.
 EVENTS_KEPT_US = 14 * 24 * 3_600 * 1_000_000
 
 # Garbage is removed in slices, so that no commit waits long for the sequencer lock.
@@ -71,7 +71,8 @@ def pack(numbers: Sequence[int]) -> bytes:
 
 
 def unpack(blob: bytes) -> tuple[int, ...]:
-    """
+    """The inverse of `pack`.
+
     >>> unpack(pack((1, -2)))
     (1, -2)
     """
@@ -88,7 +89,7 @@ def parts_of(request: CommitRequest) -> int:
 
 
 def check_request(request: CommitRequest) -> None:
-    """Refuses what no caller may ask for: it would be a bug that no answer of the log could mend."""
+    """Rejects requests that only a bug can create."""
     if len(request.batches) >= BATCHES_MAX:
         raise errors.Bug(detail=f"{len(request.batches)} inline batches in one commit")
     _check_once("descriptor", [change.id for change in request.descriptors])
@@ -102,7 +103,7 @@ def _check_once(what: str, ids: Sequence[int]) -> None:
 
 
 def has_changes(request: CommitRequest) -> bool:
-    """Whether there is anything of the rarer half of a request: all but rows written inline."""
+    """Whether the request has any of the rarely used parts: all but inline rows."""
     return bool(request.descriptors or request.raises or request.generations or request.segments or request.jobs)
 
 
@@ -116,7 +117,7 @@ def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:
 
 
 def index_ids(body: str | None) -> tuple[IndexId, ...]:
-    """The indexes of a published descriptor, the one that is to be its primary too; none when it was dropped."""
+    """The indexes of a published descriptor, including its future primary one; none if it was dropped."""
     if body is None:
         return ()
     table = decode_descriptor(body)
@@ -174,12 +175,12 @@ def descriptor_checksum(change: DescriptorChange) -> int:
 
 
 def _checksum(id_: int, version: int, body: str) -> int:
-    """Signed, as both back ends keep numbers."""
+    """Signed, as both back ends store integers."""
     return xxhash.xxh3_64_intdigest(f"{id_} {version} {body}".encode()) - (1 << 63)
 
 
 def _decode(id_: int, version: int, body: str, checksum: int | None) -> Descriptor:
-    """Without a checksum it was written by a program that knew none."""
+    """A descriptor without a checksum was written by an older program."""
     if checksum is not None and checksum != _checksum(id_, version, body):
         detail = "its checksum differs from the recorded one"
         raise errors.DescriptorDamaged(id=id_, version=version, detail=detail)
@@ -231,8 +232,8 @@ def event_from(row: Row) -> Event:
 
 
 def locked_from(key: int, guard: int | None) -> CommitBlocked:
-    """What a committer needs to wait for the lock that it met. One without a guard stands against changes of any row of
-    a table: all who change some of them may wait for it side by side."""
+    """The lock that a blocked commit must wait for. A lock without a guard blocks changes of any row of a table:
+    commits that change some of them can wait for it concurrently."""
     if guard is None:
         return CommitBlocked(KeyHash(key), LockStrength.SHARE)
     strength = LockStrength.NO_KEY_UPDATE if guard == key else LockStrength.UPDATE
@@ -240,7 +241,7 @@ def locked_from(key: int, guard: int | None) -> CommitBlocked:
 
 
 def table_locked_from(key: int) -> CommitBlocked:
-    """Who writes to a table waits for the end of another's lock on it."""
+    """A writer waits for the end of another transaction's lock on the table."""
     return CommitBlocked(KeyHash(key), TableLock.ROW_EXCLUSIVE)
 
 
@@ -276,7 +277,7 @@ def deltas_from(
 
 
 class EntryParts:
-    """What the entries of one read of the log carry beside their key sets, by sequence."""
+    """The parts of the entries of one read of the log, besides their key sets, by sequence."""
 
     def __init__(self) -> None:
         self.batches: Mapping[int, list[InlineBatch]] = {}
@@ -322,7 +323,7 @@ def check_snapshot(epoch: Epoch, snapshot: int, row: Row | None) -> None:
 def newest_at(timestamp_us: int, low: int, high: int, timestamp_of: Callable[[int], int]) -> Seq:
     """The newest sequence of low..high whose timestamp is not after the given one (below `low` if none is).
 
-    Timestamps rise with the sequence, so no index over them is kept.
+    Timestamps increase with the sequence, so a binary search needs no index on them.
     """
     low -= 1
     while low < high:

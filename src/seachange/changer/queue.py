@@ -68,7 +68,9 @@ def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
     behind = tuple(sorted({*job.queued.behind, *in_the_way}))
     queued = replace(job.queued, behind=behind)
     waiting = describe_queue(in_the_way)
-    changes.record(job_change(replace(job, queued=queued, status=JobStatus.PENDING, waiting=waiting), waiting))
+    changes.record(
+        job_change(replace(job, queued=queued, status=JobStatus.PENDING, waiting=waiting), f"waits for {waiting}")
+    )
     return False
 
 
@@ -92,4 +94,4 @@ def _end(job: Job, status: JobStatus, failure: JobFailure, changes: Changes, tra
 
 def describe_queue(behind: Collection[JobId]) -> str:
     names = ", ".join(f"job {job_id}" for job_id in sorted(behind))
-    return f"queued behind {names}"
+    return f"{names} to finish"

@@ -1,5 +1,5 @@
-"""Back up a database while it is in use: its catalog as of one sequence, and the files that it refers to, into a new
-folder. Nothing is locked; garbage is not collected meanwhile."""
+"""Back up a database while it is in use: its catalog as of one sequence, and the files that it refers to, to a new
+folder. Nothing is locked; no garbage is collected during the backup."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        made = back_up(arguments.data.absolute(), arguments.catalog, arguments.to.absolute())
+        manifest = back_up(arguments.data.absolute(), arguments.catalog, arguments.to.absolute())
     except Error as error:
         report_error(error)
         return 1
-    print(f"sequence {made.head}, {len(made.files)} files, {made.bytes} bytes")
+    print(f"sequence {manifest.head}, {len(manifest.files)} files, {manifest.bytes} bytes")
     return 0

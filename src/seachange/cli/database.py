@@ -1,4 +1,4 @@
-"""The options by which every command names a database, and how it reports an error."""
+"""The options by which every command names a database, and its error output."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from seachange.runtime.permissions import create_data_folder, is_open_to_others,
 
 
 def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) -> None:
-    """`creates`: the command makes a database where there is none."""
-    told = "the data folder; created if missing" if creates else "the data folder"
-    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help=told)
+    """`creates`: the command creates a database if there is none."""
+    description = "the data folder; created if missing" if creates else "the data folder"
+    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help=description)
     parser.add_argument(
         "--catalog",
         metavar="URL",
@@ -26,8 +26,8 @@ def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) 
 
 
 def restrict_access(data: Path, group_access: bool = False) -> None:
-    """For a process that serves a folder and does nothing else: makes the folder if there is none, refuses one that
-    is open to others, and limits the permissions of whatever the process creates."""
+    """For a process that serves a folder and does nothing else: creates the folder if there is none, refuses one that
+    is open to others, and limits the permissions of all files that the process creates."""
     try:
         create_data_folder(data, group_access)
     except OSError as problem:

@@ -1,7 +1,7 @@
-"""The end of a server, within its grace and whatever still runs.
+"""The shutdown of a server within its grace period.
 
-**Invariant:** the process ends within the grace that begins with the signal. What did not stop until then ends with the
-process; its node's epoch is ended in the catalog first, so that other nodes do not wait for its expiry.
+**Invariant:** the process ends within the grace period that begins with the signal. Work that did not stop by then ends
+with the process; the node's epoch is ended in the catalog first, so that other nodes do not wait for its expiry.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ _US = 1_000_000
 class Ending:
     def __init__(self, grace_seconds: float) -> None:
         self._grace_us = round(grace_seconds * _US)
-        # None: no signal has come.
+        # None: no signal has been received.
         self._deadline_us: int | None = None
 
     def begin(self) -> None:
         self._deadline_us = SYSTEM_CLOCK.steady_us() + self._grace_us
 
     def close(self, node: Node) -> None:
-        """Closes the node; in time, or as `leave` does."""
+        """Closes the node before the deadline, or leaves it."""
         if not self._run(node.close):
             self.leave(node)
 
     def leave(self, node: Node) -> NoReturn:
-        """Ends the process while statements, or jobs, still run in it."""
-        print(f"node {node.name} ends with work that did not stop", file=sys.stderr)
+        """Ends the process while statements or jobs are still running."""
+        print(f"node {node.name} exits with work that did not stop", file=sys.stderr)
         with suppress(Error):
             self._run(node.abandon)
         sys.stdout.flush()
         sys.stderr.flush()
-        # The interpreter, and DuckDB, would wait for threads that are inside of a query.
+        # The interpreter and DuckDB would wait for threads that run a query.
         os._exit(0)
 
     def _run(self, work: Callable[[], None]) -> bool:
-        """On a thread, until the deadline; False if it was not done by then."""
+        """Runs it on a thread until the deadline; returns False if it is not done by then."""
 
         problems: list[Error] = []
 

@@ -14,10 +14,10 @@ from seachange.sql.port.result import Result, ResultColumn, Row
 from seachange.values.output_format import show_text
 from seachange.values.types import Kind, SqlType
 
-# The types that a table aligns to the right: numbers, by PostgreSQL's oids.
+# The types that a table aligns to the right: numbers, by PostgreSQL's OIDs.
 _NUMBERS = frozenset({20, 21, 23, 700, 701, 1700})
 
-# Statements that say what they did after the rows that they return.
+# Statements whose command tag is printed after the rows that they return.
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE"})
 
 
@@ -74,14 +74,14 @@ def _cells(row: Row, columns: tuple[ResultColumn, ...]) -> list[str]:
 
 
 def _cell(value: Any, type_: SqlType | None) -> str:
-    # The sum of integers is one, of more digits than others have.
+    # A sum of integers is an integer with more digits than others.
     if type_ is None or (isinstance(value, int) and type_.kind is Kind.NUMERIC):
         return _text(value)
     return show_text(type_, value) or ""
 
 
 def _text(value: Any) -> str:
-    """Of a value of which no type is known."""
+    """For a value of unknown type."""
     match value:
         case None:
             return ""
@@ -107,7 +107,7 @@ def _moment(value: dt.datetime) -> str:
 def _json(value: Any) -> str:
     match value:
         case Decimal() if value.is_finite():
-            # A number of JSON has as many digits as it needs.
+            # JSON numbers have any number of digits.
             return f"{value:f}"
         case float() if not math.isfinite(value):
             return json.dumps(str(value))

@@ -1,6 +1,6 @@
 """`seachange COMMAND ...`: finds the command and runs it.
 
-A command is a module with `configure(parser)` and `run(arguments)`; it is imported only when it is asked for.
+A command is a module with `configure(parser)` and `run(arguments)`; it is imported only when it is run.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
 
-# The module of each command, and what it does.
+# The module of each command, and its summary.
 COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
     "serve": ("seachange.cli.serve", "serve a database over PostgreSQL's protocol"),
     "worker": ("seachange.cli.worker", "run the jobs of a database"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
     "backup": ("seachange.cli.backup", "back up a database while it is in use"),
-    "restore": ("seachange.cli.restore", "make a database of a back-up"),
-    "replay": ("seachange.cli.replay", "replay a history of migrations while others write"),
+    "restore": ("seachange.cli.restore", "create a database from a backup"),
+    "replay": ("seachange.cli.replay", "replay a history of migrations under concurrent writes"),
     "verify": ("seachange.cli.verify", "check the protocol of schema changes itself"),
 }
 
-# What a shell reports for a program that ended by SIGINT or SIGPIPE.
+# The exit codes of a program that ended by SIGINT or SIGPIPE.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-_DESCRIPTION = "Seachange: a lakehouse SQL engine whose tables change shape while everybody uses them."
+_DESCRIPTION = "Seachange: a lakehouse SQL engine with online schema changes."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments[0] if arguments else None
     if command not in COMMANDS:
-        # Prints the help or the complaint, and exits.
+        # Prints the help or the error, and exits.
         _overview().parse_args(arguments or ["--help"])
         return 2
     module = import_module(COMMANDS[command][0])
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone; nothing may be written to it at exit either.
+        # The reader of our output is gone; nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 
@@ -68,7 +68,7 @@ def _overview() -> argparse.ArgumentParser:
         prog="seachange",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=_DESCRIPTION,
-        epilog=f"commands:\n{listing}\n\nseachange COMMAND --help tells more.",
+        epilog=f"commands:\n{listing}\n\nseachange COMMAND --help shows its options.",
     )
     parser.add_argument("--version", action="version", version=f"seachange {version('seachange')}")
     parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="what to do")

@@ -1,4 +1,4 @@
-"""The prompt: reads statements up to their semicolon, and goes on after an error."""
+"""The interactive prompt: reads statements up to their semicolon, and continues after an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from seachange.cli.database import report_error
 from seachange.errors import Error, SyntaxProblem
 from seachange.sql.text.tokens import is_complete
 
-_HELP = "Statements end with a semicolon. \\q leaves, \\? shows this."
+_HELP = "Statements end with a semicolon. \\q quits, \\? shows this help."
 
 
 def converse(run_text: Callable[[str], None]) -> int:

@@ -1,8 +1,9 @@
-"""Replay a history of migrations, statement by statement, while writers made up from the live schema insert, change and
-delete rows; then check the database, and compare its schema with a dump.
+"""Replay a history of migrations, statement by statement, while writers generated from the live schema insert, update
+and delete rows; then check the database, and compare its schema with a dump.
 
-Prints each statement with its time and strategy, and what was refused. The exit code is 0 only if no foreground
-transaction failed, the database is consistent and the schema is the expected one."""
+Prints each statement with its duration and strategy, and the refused ones. The exit code is 0 only if no foreground
+transaction failed, the database is consistent and the schema is the expected one.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +32,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "folder",
         type=Path,
         metavar="FOLDER",
-        help="migrations as Prisma, Diesel, golang-migrate, Flyway, goose, dbmate and others lay them out; "
+        help="migrations in the layout of Prisma, Diesel, golang-migrate, Flyway, goose, dbmate and others; "
         "or one SQL file",
     )
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="the data folder, without tables yet (default: one that is deleted)"
+        "--data", type=Path, metavar="DIR", help="the data folder, without tables (default: a temporary one)"
     )
     parser.add_argument("--catalog", metavar="URL", help="sqlite:///PATH (default: inside DIR) or postgresql://...")
-    parser.add_argument("--writers", type=int, default=2, metavar="N", help="processes that write (default: 2)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of what they write (default: 1)")
+    parser.add_argument("--writers", type=int, default=2, metavar="N", help="number of writer processes (default: 2)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the writers (default: 1)")
     parser.add_argument(
-        "--pace", type=int, default=20, metavar="MS", help="a transaction each so many milliseconds (default: 20)"
+        "--pace", type=int, default=20, metavar="MS", help="interval between the transactions of a writer (default: 20)"
     )
-    parser.add_argument("--pause", type=int, default=20, metavar="MS", help="wait before each statement (default: 20)")
-    parser.add_argument("--expected", type=Path, metavar="DUMP", help="SQL that makes the schema that is to come out")
-    parser.add_argument("--strict", action="store_true", help="a statement that is refused makes the exit code 1")
+    parser.add_argument("--pause", type=int, default=20, metavar="MS", help="pause before each statement (default: 20)")
+    parser.add_argument("--expected", type=Path, metavar="DUMP", help="SQL that creates the expected final schema")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a statement is refused")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
 
 
@@ -82,7 +83,7 @@ def _print(outcome: PieceOutcome) -> None:
 
 
 def _nothing(outcome: PieceOutcome) -> None:
-    """All comes at the end."""
+    """Everything is printed at the end."""
 
 
 def _print_result(result: Replay, is_good: bool, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Make a new database of a back-up. The data folder must be empty; with a PostgreSQL catalog, its database too."""
+"""Create a new database from a backup. The data folder must be empty; with a PostgreSQL catalog, its database too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--from", required=True, type=Path, metavar="FOLDER", dest="source", help="the back-up")
+    parser.add_argument("--from", required=True, type=Path, metavar="FOLDER", dest="source", help="the backup")
     add_database_options(parser)
 
 

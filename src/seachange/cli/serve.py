@@ -1,8 +1,9 @@
-"""Serve a database over PostgreSQL's protocol, to psql and everything else that speaks it. The node also runs the jobs
-of the database. Ends at SIGTERM or SIGINT within --grace seconds: transactions have half of them to finish.
+"""Serve a database over PostgreSQL's protocol, to psql and all other clients. The node also runs the jobs of the
+database. Stops at SIGTERM or SIGINT within --grace seconds: transactions have half of them to finish.
 
-The superuser is seachange; its password is $SEACHANGE_PASSWORD, or a generated one that is kept in the data folder.
-Other roles log in with the passwords that CREATE ROLE gave them."""
+The superuser is seachange; its password is $SEACHANGE_PASSWORD, or a generated one that is stored in the data folder.
+Other roles log in with the passwords of CREATE ROLE.
+"""
 
 from __future__ import annotations
 
@@ -53,23 +54,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--http",
         type=_http_address,
         metavar="[HOST:]PORT|off",
-        help=f"health and measurements (default: {_HTTP}, if it is free)",
+        help=f"health and metrics (default: {_HTTP}, if it is free)",
     )
-    parser.add_argument("--node", metavar="NAME", help="the node's name (default: of host and process)")
-    parser.add_argument("--trust", action="store_true", help="ask for no password; only on a loopback address")
-    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate, in PEM, for encryption")
-    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, if that is another file")
-    parser.add_argument("--require-tls", action="store_true", help="refuse connections that are not encrypted")
+    parser.add_argument("--node", metavar="NAME", help="the node's name (default: from host and process)")
+    parser.add_argument("--trust", action="store_true", help="do not ask for a password; only on a loopback address")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the TLS certificate (PEM)")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, if it is in another file")
+    parser.add_argument("--require-tls", action="store_true", help="refuse unencrypted connections")
     parser.add_argument(
-        "--group-access", action="store_true", help="let the group read the folder, if it is created (0750, files 0640)"
+        "--group-access", action="store_true", help="if the folder is created, let its group read it (0750, files 0640)"
     )
-    parser.add_argument("--connections", type=_positive, metavar="N", help="at most (default: max_connections, 200)")
+    parser.add_argument(
+        "--connections",
+        type=_positive,
+        metavar="N",
+        help="maximum number of connections (default: max_connections, 200)",
+    )
     parser.add_argument(
         "--grace",
         type=_seconds,
         default=GRACE_SECONDS,
         metavar="SECONDS",
-        help=f"the server ends within that time of SIGTERM; transactions have half of it (default: {GRACE_SECONDS:g})",
+        help=f"maximum time to stop after SIGTERM; transactions have half of it (default: {GRACE_SECONDS:g})",
     )
 
 
@@ -113,7 +119,7 @@ async def _serve(node: Node, options: ServerOptions, http: Address | None, endin
     watched = await _watch(monitor, http)
     node.jobs.takes_up = True
     node.jobs.wake()
-    # What is there now stays: the collector need not look at it again, and its pauses are short.
+    # Objects that exist now are permanent: excluding them keeps the garbage collector's pauses short.
     gc.collect()
     gc.freeze()
     print(f"node {node.name} is ready on {options.host}:{port}", flush=True)
@@ -128,16 +134,16 @@ async def _serve(node: Node, options: ServerOptions, http: Address | None, endin
 
 
 async def _watch(monitor: Monitor, http: Address | None) -> str:
-    """What is said of it. An address that nobody asked for may be taken: there are often several servers."""
+    """The status line. The default address may be taken, since several servers often run on one machine."""
     host, port = http if http is not None else _address(_HTTP)
     if not host:
-        return "no health and measurements over HTTP"
+        return "health and metrics over HTTP are off"
     try:
-        return f"health and measurements on http://{_in_url(host)}:{await monitor.start(host, port)}"
+        return f"health and metrics on http://{_in_url(host)}:{await monitor.start(host, port)}"
     except Error as problem:
         if http is not None:
             raise
-        return f"no health and measurements over HTTP: {problem}"
+        return f"health and metrics over HTTP are off: {problem}"
 
 
 def _in_url(host: str) -> str:
@@ -154,12 +160,12 @@ def _guarded(node: Node, data: Path, host: str, port: int) -> AuthConfig:
 
 
 def _kept_password(data: Path, host: str, port: int) -> str:
-    """The one in the data folder; made, and shown once, if there is none."""
+    """The password in the data folder; if there is none, it is generated and shown once."""
     path = data / _PASSWORD_FILE
     if path.exists():
         return path.read_text(encoding="utf-8").strip()
     password = SYSTEM_ENTROPY.token(_PASSWORD_BYTES).hex()
-    # Its owner's alone, also where the group may read the folder.
+    # For its owner only, even if the group may read the folder.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(password + "\n")
     print(f"postgresql://{DEFAULT_ROLE}:{quote(password)}@{_in_url(host)}:{port}/{DEFAULT_DATABASE}", flush=True)
@@ -167,7 +173,7 @@ def _kept_password(data: Path, host: str, port: int) -> str:
 
 
 def _http_address(text: str) -> Address:
-    """A port alone is one of this machine's own; off is no host."""
+    """A port alone is on the loopback address; off is an empty host."""
     if text == "off":
         return "", 0
     return _address(text if ":" in text else f"127.0.0.1:{text}")

@@ -1,8 +1,9 @@
-"""Run SQL in one embedded session: no server needed. Stops at the first error, with its SQLSTATE on standard error and
+"""Run SQL in one embedded session, without a server. Stops at the first error, with its SQLSTATE on standard error and
 the exit code 1.
 
-Each -c is one transaction unless it says BEGIN; the statements of a file, or of standard input, stand for themselves.
-Without -c and -f, a terminal gets a prompt."""
+Each -c is one transaction unless it contains BEGIN; each statement of a file, or of standard input, is its own
+transaction. Without -c and -f, a terminal gets a prompt.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
     parser.add_argument("-c", dest="command", action=_Append, metavar="SQL", help="run this text; may be repeated")
     parser.add_argument("-f", dest="file", action=_Append, metavar="FILE", help="run this file (- is standard input)")
-    parser.add_argument("--format", choices=list(FORMATS), default="table", help="how rows are printed")
+    parser.add_argument("--format", choices=list(FORMATS), default="table", help="the output format")
     parser.add_argument("--user", default="seachange", help="the role (default: seachange)")
     parser.add_argument("--database", default="seachange", help="the database (default: seachange)")
     parser.set_defaults(inputs=None)
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class TextRunner:
-    """Runs texts on a session and prints what they give."""
+    """Runs texts on a session and prints their results."""
 
     def __init__(self, session: Session, format_name: str) -> None:
         self._session = session

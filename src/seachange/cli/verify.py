@@ -1,7 +1,7 @@
 """Check the protocol of schema changes itself: every interleaving of small transactions with every change that the
-planner plans, from its real tables of states, lifecycles and rules. The exit code is 0 only if the database
-stays consistent with every version in use. With --break a safeguard is taken away, and the exit code is 1 with the
-steps that lead to the damage."""
+planner plans, from its real tables of states, lifecycles and rules. The exit code is 0 only if the database stays
+consistent with every version in use. With --break a safeguard is removed, and the exit code is 1 with the steps that
+lead to the damage."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--protocol",
         choices=[protocol.value for protocol in Protocol],
         default=Protocol.SEACHANGE.value,
-        help="ours (the default), or the classic one of F1: cached schemas, backfill in place",
+        help="seachange (the default), or the classic protocol of F1: cached schemas, backfill in place",
     )
     parser.add_argument(
         "--break",
         dest="broken",
         metavar="NAME[,NAME]",
         default="",
-        help="take these safeguards away (--list names them)",
+        help="remove these safeguards (--list shows them)",
     )
-    parser.add_argument("--large", action="store_true", help="more nodes and rows; takes some minutes")
-    parser.add_argument("--list", action="store_true", help="list what is explored and what can be broken, and end")
+    parser.add_argument("--large", action="store_true", help="more nodes and rows; takes several minutes")
+    parser.add_argument("--list", action="store_true", help="list the scenarios and the safeguards that can be removed")
 
 
 def parse_ddl(text: str) -> Sequence[DdlStatement]:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     unknown = [name for name in broken if name not in mutants_of(protocol)]
     if unknown:
         known = ", ".join(sorted(mutants_of(protocol)))
-        print(f"seachange verify: there is no {', '.join(unknown)} to break; there are {known}", file=sys.stderr)
+        print(f"seachange verify: unknown safeguard {', '.join(unknown)}; known are {known}", file=sys.stderr)
         return 2
     return _report(check_protocol(protocol, size, broken, parse_ddl), protocol, broken)
 
@@ -86,17 +86,17 @@ def _report(findings: Iterable[Finding], protocol: Protocol, broken: tuple[str, 
             )
             return 1
         complete &= result.complete
-        told = "consistent" if result.complete else "no problem found, but not all states were visited"
-        print(f"  {finding.scenario}: {told}, {result.states:,} states", flush=True)
+        verdict = "consistent" if result.complete else "no problem found, but not all states were explored"
+        print(f"  {finding.scenario}: {verdict}, {result.states:,} states", flush=True)
     print(f"{'consistent' if complete else 'not decided'}: {states:,} states, {steps:,} steps explored")
     return 0 if complete else 1
 
 
 def _print_list(protocol: Protocol, size: Size) -> None:
-    print(f"explored of protocol {protocol}:")
+    print(f"scenarios of protocol {protocol}:")
     for scenario in scenarios_of(protocol, size):
         print(f"  {scenario.name}: {'; '.join(scenario.changes)}")
-    print("\nto be broken, and what no longer holds then:")
+    print("\nsafeguards that can be removed, and what no longer holds then:")
     mutants = mutants_of(protocol)
     pairs = PAIRS if protocol is Protocol.SEACHANGE else {}
     for name, mutant in mutants.items():

@@ -1,5 +1,5 @@
-"""Run the jobs of a database that nobody runs: what is left of schema changes whose session has ended or whose process
-has died. Prints a line for every step; ends at SIGTERM or SIGINT, leaving what it was at for another worker."""
+"""Run the orphaned jobs of a database: schema changes whose session has ended or whose process has died. Prints a line
+for every step; stops at SIGTERM or SIGINT, leaving its jobs to another worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = """examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
-    parser.add_argument("--warm", action="store_true", help="start Spark first, and take jobs then")
+    parser.add_argument("--warm", action="store_true", help="start Spark before taking jobs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         restrict_access(arguments.data)
         with open_database(arguments) as node:
             node.jobs.told = _print
-            # Jobs that come while Spark starts are left to workers that have it.
+            # Jobs that arrive while Spark starts are left to workers that have it.
             node.jobs.takes_up = False
             warming = warm_spark(node.parts) if arguments.warm else None
             while True:
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
                         report_error(warming.problem)
                     print(f"worker {node.name} is ready", flush=True)
                     node.jobs.wake()
-                # With a timeout: a signal that another thread took is heard of only when this one wakes.
+                # With a timeout: a signal that was delivered to another thread is handled only when this one wakes up.
                 if ended.wait(_LOOK_SECONDS):
                     break
             print(f"worker {node.name} stops", flush=True)

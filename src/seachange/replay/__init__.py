@@ -1,1 +1,1 @@
-"""Replaying a history of migrations while others write: folders, statements, made-up writers, and the report."""
+"""Replay of a history of migrations under concurrent writes: folders, statements, generated writers, and the report."""

@@ -1,4 +1,4 @@
-"""What a writer is told when it starts and later, line by line, and what it answers."""
+"""The protocol between a replay and its writer processes: the assignment, orders and answers, line by line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT = "left"
 
 
 class WriterOrder(StrEnum):
-    """LEAVE names the tables that are about to be dropped, all at once: whoever was left before may be used again."""
+    """LEAVE names all tables that are about to be dropped; tables of an earlier LEAVE may be used again."""
 
     LEAVE = "leave"
     STOP = "stop"
@@ -23,7 +23,7 @@ class WriterOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriterAssignment:
-    """`pace_ms`: how long a transaction takes at least, with what is waited for after it."""
+    """`pace_ms`: the minimum interval between the starts of two transactions."""
 
     data: Path
     catalog: str | None
@@ -37,7 +37,7 @@ class WriterAssignment:
 
     @classmethod
     def from_line(cls, line: str) -> WriterAssignment:
-        # From the process that has started this one, and nobody else.
+        # Sent by the parent process only.
         found = pickle.loads(base64.b64decode(line))
         assert isinstance(found, cls)
         return found

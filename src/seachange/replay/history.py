@@ -1,6 +1,6 @@
-"""A folder of migrations as the tools lay it out, in the order in which they would be run.
+"""The migrations of a folder, in the order in which their tool would run them.
 
-What is recognised is data: for each naming a pattern, and the files beside that are no steps forward.
+The recognised tools are data: a pattern for each naming scheme, and the files that are not forward migrations.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Naming(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """`step` are the files that are run, by their path within the folder; `last` those of them that come at the end."""
+    """`step` matches the files to run, by their path within the folder; `last` those that run at the end."""
 
     naming: Naming
     step: re.Pattern[str]
     last: re.Pattern[str] | None = None
 
 
-# In this order: whichever finds a file is the naming of the folder.
+# In this order: the first that matches a file is the naming of the folder.
 _LAYOUTS = (
     _Layout(Naming.PRISMA, re.compile(r"(?P<order>[^/]+)/migration\.sql")),
     _Layout(Naming.DIESEL, re.compile(r"(?P<order>[^/]+)/up\.sql")),
@@ -57,7 +57,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """`left_out` are the SQL files of the folder that are no step forward: the way back, or of no known name."""
+    """`left_out` are the SQL files of the folder that are not forward migrations: down migrations, or unknown names."""
 
     naming: Naming
     migrations: tuple[Migration, ...]
@@ -65,7 +65,7 @@ class History:
 
 
 def order_files(paths: Iterable[str]) -> tuple[Naming, tuple[str, ...], tuple[str, ...]]:
-    """The naming of these SQL files, those that are run, in order, and those that are not.
+    """The naming of these SQL files, those to run, in order, and those not to run.
 
     >>> order_files(["V2__b.sql", "V10__c.sql", "V1.1__a.sql", "R__views.sql", "U2__b.sql"])[1:]
     (('V1.1__a.sql', 'V2__b.sql', 'V10__c.sql', 'R__views.sql'), ('U2__b.sql',))
@@ -85,7 +85,8 @@ def _matching(pattern: re.Pattern[str], paths: list[str]) -> tuple[str, ...]:
 
 
 def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
-    """Numbers by their value, and before words: 2 comes before 10. What separates numbers does not count."""
+    """Natural order: numbers by their value, and before words: 2 comes before 10. Separators of numbers do not
+    count."""
     parts = [part for part in _DIGITS.split(text) if part not in ("", ".", "_")]
     return tuple((False, int(part), "") if part.isdecimal() else (True, 0, part) for part in parts)
 
@@ -99,7 +100,7 @@ def read_history(place: Path) -> History:
     found = [path.relative_to(place).as_posix() for path in place.rglob("*.sql")]
     naming, steps, left_out = order_files(found)
     if not steps:
-        raise errors.HistoryProblem(path=place, detail="there are no migrations in it")
+        raise errors.HistoryProblem(path=place, detail="it contains no migrations")
     return History(naming, tuple(_read(place / name, name) for name in steps), left_out)
 
 

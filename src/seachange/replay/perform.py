@@ -1,4 +1,4 @@
-"""Pieces of a migration, performed one after the other in a session, and what became of each."""
+"""Runs the pieces of a migration one after the other in a session, and records the outcome of each."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from seachange.sql.port.result import Result
 from seachange.sql.settings.setting_checks import parse_duration_ms
 
 _JOB_COLUMN = "job_id"
-# What a replay has no use for, and why.
-_SKIPPED = {PieceKind.PSQL: "a line for psql", PieceKind.WAY_BACK: "the way back"}
+# Pieces that a replay skips, and why.
+_SKIPPED = {PieceKind.PSQL: "a psql meta-command", PieceKind.WAY_BACK: "a down migration"}
 
 
 class Verdict(StrEnum):
@@ -38,7 +38,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PieceOutcome:
-    """`strategy` is how the planner brings a change of the schema about; empty for other statements."""
+    """`strategy` is the planner's strategy for a schema change; empty for other statements."""
 
     migration: str
     line: int
@@ -54,7 +54,7 @@ class PieceOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PieceStep:
-    """A piece and the session that it is to be performed in. `number` counts the pieces of the whole history."""
+    """A piece and the session to run it in. `number` counts the pieces of the whole history."""
 
     number: int
     migration: Migration
@@ -101,7 +101,7 @@ class PieceStep:
 
 def steps(history: History, node: Node, told: Callable[[PieceOutcome], None]) -> Iterator[PieceStep]:
     """Every piece of the history; each migration has a session of its own. A transaction that a migration leaves open
-    is rolled back, which is told."""
+    is rolled back and reported."""
     number = 0
     for migration in history.migrations:
         pieces = cut(migration.text)
@@ -126,7 +126,7 @@ def _strategy(session: Session, piece: Piece) -> str:
         try:
             return cost_of(statement, labelled(transaction)).strategy.value
         except errors.Error:
-            # The statement itself says what is wrong.
+            # The statement itself will raise the error.
             return ""
 
     return session.in_transaction(ask)
@@ -142,12 +142,12 @@ def _run(session: Session, piece: Piece) -> None:
 def _copy(session: Session, text: str, rows: str) -> None:
     (copy,) = parse_script(text)
     if not isinstance(copy, CopyStream):
-        raise errors.SyntaxProblem(detail="rows follow a statement that is no COPY FROM STDIN")
+        raise errors.SyntaxProblem(detail="rows follow a statement that is not COPY FROM STDIN")
     session.copy_in(copy, lambda width: io.StringIO(rows))
 
 
 def _wait(session: Session, result: Result) -> None:
-    """For the jobs that an asynchronous statement has only begun."""
+    """Waits for the jobs that an asynchronous statement has started."""
     if result.columns is None or [column.name for column in result.columns] != [_JOB_COLUMN]:
         return
     settings = session.settings

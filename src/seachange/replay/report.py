@@ -1,4 +1,4 @@
-"""What a replay has shown, as lines for people and as JSON for programs."""
+"""The report of a replay, as text lines and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seachange.replay.run import Replay
 
 _TEXT_MAX = 96
 _PERCENTILES = (50, 99)
-# Constraints do what they are for: few examples tell which.
+# Constraint violations are expected: a few examples are enough.
 _REFUSALS_MAX = 3
 _EXAMPLE_MAX = 240
 
@@ -26,7 +26,8 @@ def outcome_lines(outcome: PieceOutcome) -> Iterator[str]:
 
 
 def one_line(text: str, length_max: int | None = _TEXT_MAX) -> str:
-    """
+    """The text on one line, shortened if necessary.
+
     >>> one_line("create table t (\\n  id bigint\\n)")
     'create table t ( id bigint )'
     """
@@ -35,7 +36,7 @@ def one_line(text: str, length_max: int | None = _TEXT_MAX) -> str:
 
 
 def migration_times(outcomes: Iterable[PieceOutcome]) -> dict[str, tuple[int, int]]:
-    """How many microseconds each migration has taken, in how many statements.
+    """The duration of each migration in microseconds, and its number of statements.
 
     >>> begin, alter = (PieceOutcome("01.sql", 1, text, Verdict.ACCEPTED, 40) for text in ("begin", "alter"))
     >>> migration_times([begin, alter])
@@ -78,7 +79,8 @@ def summary_lines(replay: Replay) -> Iterator[str]:
 
 
 def _codes(counts: Counter[str]) -> str:
-    """
+    """A total with its parts by SQLSTATE.
+
     >>> _codes(Counter({"23505": 3}))
     '3 (23505: 3)'
     """

@@ -1,9 +1,9 @@
-"""What a table demands of its rows, by the names of its columns: what writers have to know to write rows that are
-valid, now and after the migrations to come.
+"""The rules that the rows of a table must meet, by column name: what writers need to generate valid rows, now and after
+the migrations to come.
 
-Before a migration adds a constraint, an application writes only rows that will meet it; else the migration fails, as
-it would anywhere. `foresee` gives writers that knowledge: from a rehearsal of the history, in which nobody writes, it
-tells of every table what any later version of it demands.
+Before a migration adds a constraint, an application writes only rows that will meet it; otherwise the migration fails,
+as it would anywhere. `foresee` gives writers that knowledge: from a rehearsal of the history without writers, it
+collects for every table the rules of all its later versions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Labels = Mapping[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CheckRule:
-    """A CHECK: DuckDB text over columns named after ids, and the columns' names by those (`c7`)."""
+    """A CHECK: DuckDB text over columns named by id, and the columns' names by those (`c7`)."""
 
     expression: str
     names: tuple[tuple[str, str], ...]
@@ -30,7 +30,7 @@ class CheckRule:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """Values of `columns` are those of `keys` in a row of `table` (schema.name)."""
+    """A foreign key: values of `columns` are those of `keys` in a row of `table` (schema.name)."""
 
     columns: tuple[str, ...]
     table: str
@@ -39,7 +39,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class ColumnForm:
-    """The type that a column has, with the labels of an enum."""
+    """The type of a column, with the labels of an enum."""
 
     column: str
     type: SqlType
@@ -70,7 +70,7 @@ class RowRules:
 
 @dataclass(frozen=True, slots=True)
 class SchemaShape:
-    """The tables of a database at one moment."""
+    """The tables of a database at one point in time."""
 
     tables: tuple[Table, ...]
     labels: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -88,12 +88,12 @@ def label(table: Table) -> str:
 
 
 def demand_of(table: Table, shape: SchemaShape) -> RowRules:
-    """What a version of a table demands."""
+    """The rules of a version of a table."""
     return _demand(table, shape, table, shape)
 
 
 def foresee(shapes: Sequence[SchemaShape]) -> Foresight:
-    """What later shapes demand of the rows of each table, under every name that it had until then."""
+    """The rules of all later shapes for the rows of each table, under every name that it had until then."""
     versions: dict[TableId, list[tuple[Table, SchemaShape]]] = {}
     for shape in shapes:
         for table in shape.tables:
@@ -111,14 +111,14 @@ def foresee(shapes: Sequence[SchemaShape]) -> Foresight:
 
 
 def dropped(before: SchemaShape, after: SchemaShape) -> tuple[str, ...]:
-    """The tables that are gone."""
+    """The tables that were dropped."""
     left = after.by_id
     return tuple(label(table) for table in before.tables if table.id not in left)
 
 
 def _demand(table: Table, shape: SchemaShape, now: Table, around: SchemaShape) -> RowRules:
-    """What `table` demands, in the names of `now`, an earlier version of it; of other tables those that they have
-    `around` it. What has no name there is left out."""
+    """The rules of `table`, in the names of `now`, an earlier version of it; other tables have the names that they have
+    in `around`. Parts without a name there are left out."""
     names = {column.id: column.name for column in now.visible_columns}
     labels = dict(shape.labels)
     unique = [index for index in table.indexes if index.unique or index.id == table.primary.id]
@@ -141,7 +141,7 @@ def _demand(table: Table, shape: SchemaShape, now: Table, around: SchemaShape) -
 
 
 def _sources(table: Table, column_id: ColumnId) -> tuple[ColumnId, ...]:
-    """The columns that the values of a column are made of, if that is not the column itself."""
+    """The columns that a generated column depends on, or the column itself."""
     generated = table.column_by_id[column_id].generated
     return generated.columns if generated is not None else (column_id,)
 

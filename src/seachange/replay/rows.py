@@ -1,6 +1,6 @@
-"""Rows that a table takes, made up from what it demands now and what later versions of it will demand.
+"""Generates rows that meet the rules of a table, those of now and of its later versions.
 
-Pure but for the dice: what others hold (rows that a foreign key can refer to) is asked for through a port.
+Deterministic for a seed: rows of other tables that a foreign key can refer to are requested through a port.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seachange.values.types import Kind, SqlType
 
 # The values of a key of another table that a row may refer to; None if there is none.
 FindParent = Callable[[Parent], tuple[Made, ...] | None]
-# Whether no row has these values of a unique key, by column; they are the row's then.
+# Returns whether no row has these values of a unique key, by column, and reserves them.
 Claim = Callable[[Mapping[str, str]], bool]
 
 _ATTEMPTS_MAX = 40
@@ -28,14 +28,14 @@ _LITERALS = re.compile(r"'((?:[^']|'')*)'|(?<![\w\"])(-?[0-9]+(?:\.[0-9]+)?)")
 _STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME})
 _INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
 _NEAR = (-1, 0, 1)
-# The longest text that is made up to meet a CHECK of its length.
+# The longest text that is generated to meet a CHECK of its length.
 _LENGTH_MAX = 100
 _DEFAULTED_PERCENT = 30
 _NULL_PERCENT = 10
 
 
 class NoParent(Exception):
-    """A row needs one of another table to refer to, and there is none."""
+    """A row must refer to a row of another table, and there is none."""
 
     def __init__(self, parent: Parent) -> None:
         super().__init__(parent.table)
@@ -48,7 +48,7 @@ class Taken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes up rows of one version of a table. `now` is what it demands, `later` what its next versions will."""
+    """Generates rows of one version of a table. `now` are its rules, `later` those of its next versions."""
 
     table: Table
     now: RowRules
@@ -58,7 +58,7 @@ class Maker:
     claim: Claim
 
     def insert(self) -> dict[str, Made]:
-        """The columns of a new row that are given values; others take their defaults."""
+        """The columns of a new row that get explicit values; others take their defaults."""
         given = [c for c in self.table.visible_columns if self._is_given(c)]
         row = self._make(given)
         for key in sorted(self._referring_keys(), key=sorted):
@@ -68,13 +68,13 @@ class Maker:
         return row
 
     def update(self, kept: Collection[str]) -> dict[str, Made]:
-        """New values for some columns; those `kept` stay as they are."""
+        """New values for some columns; those in `kept` are not changed."""
         kept = frozenset(kept).union(*self._referring_keys())
         free = [c for c in self.table.visible_columns if _is_settable(c) and c.name not in kept]
         if not free:
             return {}
         chosen = {self.random_source.pick(free).name for _ in range(1 + self.random_source.below(2))}
-        # What a CHECK or a foreign key ties together is changed together.
+        # Columns that share a CHECK or a foreign key are changed together.
         for _ in free:
             tied = [group for group in self._ties() if chosen & group]
             chosen = chosen.union(*tied)
@@ -88,7 +88,7 @@ class Maker:
         return column.default is None or not self.random_source.chance(_DEFAULTED_PERCENT)
 
     def _referring_keys(self) -> list[frozenset[str]]:
-        """Unique keys whose values are those of other rows, and so cannot be made up to be new."""
+        """Unique keys whose values are those of other rows, so that no new ones can be generated."""
         referring = {name for parent in self.now.parents | self.later.parents for name in parent.columns}
         return [key for key in self.now.keys | self.later.keys if key <= referring]
 
@@ -110,12 +110,12 @@ class Maker:
             return NULL
         form = self._form(column)
         made = make(form.type, form.labels, self.random_source, distinct)
-        # A text that is to become something else has its form already.
+        # A text that will be converted to another type already has that type's format.
         becomes = form.type != column.type and not isinstance(made.value, str) and made is not NULL
         return quoted(made.literal.strip("'")) if becomes and column.type.kind in _STRINGS else made
 
     def _form(self, column: Column) -> ColumnForm:
-        """The type whose values fit the column now and later: texts may become anything, of numbers small ones fit
+        """The type whose values fit the column now and later: texts may become anything, small numbers fit
         everywhere."""
         now = next(form for form in self.now.forms if form.column == column.name)
         if column.type.enum or column.type.kind not in _STRINGS:
@@ -128,7 +128,7 @@ class Maker:
         return ColumnForm(column.name, SqlType(Kind.VARCHAR, length=min(lengths)), ()) if lengths else now
 
     def _refer(self, row: dict[str, Made]) -> None:
-        """Columns of foreign keys take the values of rows that there are."""
+        """Sets the columns of foreign keys to the values of existing rows."""
         referring: set[str] = set()
         for parent in (*sorted(self.now.parents, key=repr), *sorted(self.later.parents, key=repr)):
             if not set(parent.columns) <= row.keys() or referring & set(parent.columns):
@@ -144,7 +144,7 @@ class Maker:
             row[optional[0]] = NULL
 
     def _obey(self, row: dict[str, Made], columns: Mapping[str, Column]) -> None:
-        """Draws values of columns with CHECKs again, until all hold; those of later versions as far as that can be."""
+        """Draws values of columns with CHECKs again until all hold; those of later versions as far as possible."""
         rules = (*sorted(self.now.rules, key=repr), *sorted(self.later.rules - self.now.rules, key=repr))
         for _ in range(_ATTEMPTS_MAX):
             broken = [rule for rule in rules if self._is_broken(rule, row)]
@@ -179,7 +179,7 @@ def _compiled(expression: str, types: tuple[tuple[str, SqlType], ...]) -> Evalua
 
 
 def _candidates(expression: str, column: Column, random_source: SeededRandom) -> list[Made]:
-    """Values that a CHECK is likely to take: its own constants, and what is near them."""
+    """Values that a CHECK is likely to accept: its own constants, and their neighbours."""
     found: list[Made] = []
     for text, digits in _LITERALS.findall(expression):
         if column.type.kind in _STRINGS and text:

@@ -1,7 +1,7 @@
-"""A replay: the history is rehearsed where nobody else is, then performed statement by statement while writers write,
-and judged.
+"""A replay: the history is rehearsed without writers, then run statement by statement under concurrent writes, and
+checked.
 
-**Invariant:** what is reported of a statement is what its client would have seen; nothing is run again.
+**Invariant:** the report of a statement is what its client would have seen; nothing is run again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Told = Callable[[PieceOutcome], None]
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """`pace_ms`: how long a transaction of a writer takes at least; `pause_ms`: how long each statement waits before it
-    begins, so that writers use what the one before has left."""
+    """`pace_ms`: the minimum interval between the transactions of a writer; `pause_ms`: the pause before each
+    statement, so that writers use the result of the one before."""
 
     data: Path
     catalog: str | None = None
@@ -49,7 +49,7 @@ class ReplayOptions:
 
 @dataclass(slots=True)
 class Replay:
-    """What came of it. `differences` is None where no schema was expected."""
+    """The result. `differences` is None if no schema was expected."""
 
     naming: Naming
     left_out: tuple[str, ...]
@@ -68,7 +68,8 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What is known of a history before it is replayed: what tables will demand, and which ones each piece drops."""
+    """What is known of a history before it is replayed: the rules that tables will have, and the tables that each piece
+    drops."""
 
     foresight: Foresight
     drops: tuple[tuple[str, ...], ...]
@@ -77,7 +78,7 @@ class Rehearsal:
         return self.drops[number] if self.drops else ()
 
 
-# Where nobody writes, nobody has to know.
+# Without writers no rehearsal is needed.
 _NONE = Rehearsal({}, ())
 
 
@@ -105,7 +106,7 @@ def replay(history: History, options: ReplayOptions, told: Told) -> Replay:
 
 
 def _check_empty(node: Node, data: Path) -> None:
-    """Writers write to whatever tables there are: none of them may be anybody's."""
+    """Writers write to every table that there is, so the database must be empty."""
     transaction = node.begin(Isolation.REPEATABLE_READ)
     try:
         if transaction.tables():
@@ -115,7 +116,7 @@ def _check_empty(node: Node, data: Path) -> None:
 
 
 def rehearse(history: History) -> Rehearsal:
-    """Performs the history on a database without rows but those that it brings, which is thrown away."""
+    """Runs the history on a temporary database without writers."""
     shapes: list[SchemaShape] = [SchemaShape(())]
     with _scratch() as node:
         for step in steps(history, node, _ignore):
@@ -130,7 +131,7 @@ def _perform(
 ) -> None:
     left: set[str] = set()
     for step in steps(history, node, told):
-        # Within a block, a table is gone for others only at its end.
+        # Within a block, other sessions see a dropped table until its end.
         left = {*(left if step.in_block else ()), *rehearsal.dropped_by(step.number)}
         executor.leave(left)
         threading.Event().wait(pause_ms / 1_000)
@@ -153,12 +154,12 @@ def _schema(node: Node) -> Lines:
 
 
 def _shape(session: Session) -> SchemaShape | None:
-    """As the session sees it; None in a transaction that has failed."""
+    """The shape that the session sees; None in a failed transaction."""
     return session.in_transaction(shape_of) if session.status is not TransactionStatus.FAILED else None
 
 
 def _ignore(outcome: PieceOutcome) -> None:
-    """Nobody wants to know."""
+    """Discards the outcome."""
 
 
 @contextmanager

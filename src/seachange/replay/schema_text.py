@@ -1,4 +1,4 @@
-"""A schema as named lines, so that two databases can be compared: no ids, no versions, nothing of how it came about."""
+"""A schema as named lines, so that two databases can be compared: without ids, versions or history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seachange.values.types import SqlType
 
 _REFERENCE = re.compile(r'"c([0-9]+)"')
 
-# What an object is called, and what it is like.
+# The name of an object, and its description.
 Lines = dict[str, str]
 
 
@@ -41,20 +41,20 @@ def describe_schema(descriptors: Iterable[Descriptor], database: str = "seachang
 
 
 def differences(found: Lines, expected: Lines) -> list[str]:
-    """What one schema has and the other has not, or has otherwise."""
-    told = []
+    """The objects that only one of the schemas has, or that differ."""
+    lines = []
     for name in sorted(found.keys() | expected.keys()):
         if name not in found:
-            told.append(f"missing: {name}: {expected[name]}")
+            lines.append(f"missing: {name}: {expected[name]}")
         elif name not in expected:
-            told.append(f"not expected: {name}: {found[name]}")
+            lines.append(f"not expected: {name}: {found[name]}")
         elif found[name] != expected[name]:
-            told.append(f"differs: {name}: {found[name]}; expected: {expected[name]}")
-    return told
+            lines.append(f"differs: {name}: {found[name]}; expected: {expected[name]}")
+    return lines
 
 
 def _view(view: View, known: Iterable[Descriptor]) -> str:
-    """With the names of today, which its query may not have."""
+    """With current names, which the view's query may not have."""
     today = {d.id: d.name for d in known}
     read = ", ".join(sorted(today.get(id_, "?") for id_ in view.relation_ids))
     columns = zip(view.columns, view.types, strict=False)
@@ -62,7 +62,7 @@ def _view(view: View, known: Iterable[Descriptor]) -> str:
 
 
 class _Describer:
-    """Lines of one table, in which columns and tables have their names."""
+    """The lines of one table, with the names of columns and tables."""
 
     def __init__(self, table: Table, known: Iterable[Descriptor]) -> None:
         self._table = table
@@ -134,5 +134,5 @@ def _columns_of(table: Table, ids: Iterable[ColumnId]) -> str:
 
 
 def _state(state: str) -> str:
-    """Of what is there as a whole nothing is said."""
+    """Empty for the normal state."""
     return "" if state == "PUBLIC" else f" [{state}]"

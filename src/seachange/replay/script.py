@@ -1,7 +1,8 @@
-"""The text of a migration as pieces: statements, lines that are meant for psql, the rows that follow a COPY, and the
-way back, where a tool has both ways in one file.
+"""Splits the text of a migration into pieces: statements, psql meta-commands, the rows that follow a COPY, and the down
+migration, if a tool has both in one file.
 
-**Invariant:** every character of the text that is no comment is in a piece; what cannot be read is a piece, too.
+**Invariant:** every character of the text that is not a comment is in a piece; text that cannot be parsed is a piece,
+too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from seachange.sql.text.tokens import is_complete, split_script
 
 _COPY = re.compile(r"\bfrom\s+stdin\b[^;]*;\s*$", re.IGNORECASE)
 _END_OF_ROWS = "\\."
-# What begins the way there and the way back in files of goose, sql-migrate, dbmate, micrate and rambler.
+# The markers of up and down migrations in files of goose, sql-migrate, dbmate, micrate and rambler.
 _WAY = re.compile(r"--\s*(?:\+(?:goose|migrate|micrate)\s+|migrate:|rambler\s+)(up|down)\b", re.IGNORECASE)
 
 
@@ -29,8 +30,8 @@ class PieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`line` is the one of the file in which it begins. `rows` is what follows a COPY FROM STDIN, `problem` what is
-    wrong with the text of an unreadable one."""
+    """`line` is the line of the file in which it begins. `rows` is what follows a COPY FROM STDIN, `problem` the syntax
+    error of an unreadable piece."""
 
     text: str
     line: int
@@ -69,7 +70,7 @@ def cut(text: str) -> list[Piece]:
 
 
 def _part(lines: list[str], first: int, is_back: bool) -> list[Piece]:
-    """The way back is one piece, which nobody goes."""
+    """A down migration is one piece, which is not run."""
     statements = _statements(lines, first)
     return [Piece("\n".join(lines).strip(), first, PieceKind.WAY_BACK)] if is_back and statements else statements
 
@@ -84,7 +85,7 @@ def _is_open(lines: list[str]) -> bool:
 
 
 def _rows(lines: Iterator[tuple[int, str]]) -> tuple[str, int]:
-    """The rows of a COPY, and how many lines they take with the one that ends them."""
+    """The rows of a COPY, and the number of their lines including the one that ends them."""
     rows: list[str] = []
     for _, line in lines:
         if line == _END_OF_ROWS:

@@ -1,4 +1,4 @@
-"""Chance from a seed: the same numbers in every process and with every version of Python."""
+"""A seeded random source: the same numbers in every process and with every version of Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _BYTES = 8
 
 
 class SeededRandom:
-    """
+    """Numbers derived from a seed.
+
     >>> one, other = SeededRandom("a", 1), SeededRandom("a", 1)
     >>> [one.below(100) for _ in range(5)] == [other.below(100) for _ in range(5)]
     True
@@ -23,7 +24,7 @@ class SeededRandom:
         self._drawn = 0
 
     def below(self, bound: int) -> int:
-        """A number of 0 .. bound - 1."""
+        """A number in 0 .. bound - 1."""
         self._drawn += 1
         digest = blake2b(self._seed + self._drawn.to_bytes(_BYTES, "big"), digest_size=_BYTES)
         return int.from_bytes(digest.digest(), "big") % bound

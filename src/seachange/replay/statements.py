@@ -1,6 +1,6 @@
-"""The text of writers' statements. Values are literals, or texts of values that PostgreSQL takes for any type.
+"""The text of writers' statements. Values are literals, or quoted texts, which PostgreSQL accepts for any type.
 
-**Invariant:** nothing comes into a text but quoted names, quoted texts and literals that `values` made.
+**Invariant:** a text contains nothing but quoted names, quoted texts and literals that `values` made.
 """
 
 from __future__ import annotations

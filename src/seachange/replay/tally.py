@@ -1,4 +1,4 @@
-"""What became of foreground transactions: counted by one writer, added up over all."""
+"""The outcomes of foreground transactions: counted per writer, then added up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# A transaction that violates a constraint is refused for good reason: it is no success, but no failure of a change.
+# A transaction that violates a constraint is rejected correctly: neither a success nor a failure of a schema change.
 _CONSTRAINT_CLASS = "23"
 _EXAMPLES_MAX = 5
 
@@ -15,7 +15,7 @@ _EXAMPLES_MAX = 5
 @dataclass(slots=True)
 class WriterTally:
     """`refused` are transactions that violated a constraint, `failed` all others that failed, by their SQLSTATE;
-    `examples` say what the first ones met. Times are those of transactions that were committed."""
+    `examples` are the first errors. Times are those of committed transactions."""
 
     done: int = 0
     refused: Counter[str] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""Made-up values of every type, with the literal that stands for each in a statement."""
+"""Generated values of every type, each with its SQL literal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from seachange.replay.seeded_random import SeededRandom
 from seachange.values.types import Kind, SqlType
 
 _WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "isle", "juniper", "kelp", "linden")
-# As many values as these are as good as never drawn twice.
+# A range so large that a collision is practically impossible.
 _MANY = 1 << 62
 _TEXT_LENGTH = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A value as rows hold it, as far as CHECKs are to be foreseen for it, and as the text of a statement."""
+    """A value as stored, where CHECKs need it, and as a SQL literal."""
 
     value: Any
     literal: str
@@ -37,7 +37,8 @@ def number(value: int | Decimal) -> Made:
 
 
 def make(type_: SqlType, labels: tuple[str, ...], random_source: SeededRandom, distinct: bool = False) -> Made:
-    """A value of the type; `labels` are those of an enum. A `distinct` one is drawn from as many as the type has."""
+    """A value of the type; `labels` are those of an enum. A `distinct` one is drawn from the whole range of the
+    type."""
     if type_.enum and type_.element is not None:
         return Made([], "'{}'")
     if type_.enum:
@@ -54,7 +55,7 @@ def _boolean(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Mad
 
 # A bigint may be the key that an integer refers to.
 _INTEGER_BOUNDS = {Kind.SMALLINT: 1 << 15, Kind.INTEGER: 1 << 31, Kind.BIGINT: 1 << 31, Kind.OID: 1 << 31}
-# What a column holds that is no key: small numbers fit wherever a history takes them to.
+# For columns that are not keys: small numbers fit every type that a later migration may choose.
 _SMALL = 100
 
 

@@ -1,13 +1,13 @@
-"""A writer: transactions made up from the schema that each of them sees.
+"""A writer: transactions generated from the schema that each of them sees.
 
-A transaction is a block at READ COMMITTED, as in most applications. It looks at the tables, adds to counters in rows
-that all writers share, and then inserts, changes, deletes and reads, while migrations go on: it is planned with one
-version of a table and committed at this or a later one.
+A transaction is a block at READ COMMITTED, as in most applications. It reads the list of tables, increments counters in
+rows that all writers share, and then inserts, updates, deletes and reads, while migrations are running: it is planned
+with one version of a table and committed at this or a later one.
 
-**Invariant:** a writer deletes, refers to and freely changes rows that it has inserted itself, and deletes none to
-which it has let others refer, unless they go or let go with it. Shared rows, the first of a table, are owned by no
-writer; all come to them before their own, in one order. So writers wait for each other, but never lock each other out:
-whatever fails, fails because of a migration.
+**Invariant:** a writer deletes, refers to and freely changes only rows that it has inserted itself, and deletes none
+that it has let others refer to, unless they are deleted or set to NULL with it. Shared rows, the first of a table, have
+no owner; all writers lock them before their own, in one order. So writers wait for each other without deadlocks: every
+failure is caused by a migration.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ Key = tuple[str, ...]
 _COUNTED = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC})
 
 _STATEMENTS_MAX = 3
-# Rows beyond these are left alone for good.
+# Rows beyond this number are no longer used.
 _OWNED_MAX = 200
-# How far up parents are made for a row that cannot be without.
+# How many levels of parents are created for a row that needs one.
 _PARENTS_MAX = 4
-# So many rows of a table are everybody's, and of a hundred transactions so many add to a counter in one of them.
+# The number of shared rows of a table, and the percentage of transactions that increment a counter in one of them.
 _SHARED_MAX = 3
 _COUNTING_PERCENT = 40
-# A transaction that was planned while a table changed shape is planned again, so often at most.
+# The maximum number of attempts to plan a transaction while a table changes shape.
 _PLANS_MAX = 3
 _DEFINITION_CLASS = "42"
 
 
 @dataclass(slots=True)
 class OwnRows:
-    """The primary keys of rows that a writer has inserted, as texts; those of a key that is no longer are forgotten.
-    `referred` are those to which it has let other rows refer, `shared` those that are everybody's."""
+    """The primary keys of rows that a writer has inserted, as texts; they are dropped when the primary key changes.
+    `referred` are those that it has let other rows refer to, `shared` those that all writers share."""
 
     columns: tuple[Column, ...]
     keys: list[Key] = field(default_factory=list)
@@ -75,9 +75,9 @@ class ReplayWriter:
         self._clock = clock
         self._random_source = SeededRandom(*seed)
         self._own: dict[TableId, OwnRows] = {}
-        # Since it refers to rows of its own only, nobody else has the same.
+        # It refers only to rows of its own, so no other writer has the same.
         self._claimed: set[Claimed] = set()
-        # Tables that are about to be dropped, which an application has to leave before.
+        # Tables that are about to be dropped, which an application must stop using first.
         self.left: Collection[str] = ()
         self.tally = WriterTally()
 
@@ -101,21 +101,22 @@ class ReplayWriter:
             return
 
     def _is_outdated(self, attempt: _Attempt, error: Error) -> bool:
-        """Whether a statement named what a migration has removed or renamed since the writer looked at the tables."""
+        """Whether a statement named something that a migration has removed or renamed since the writer read the
+        schema."""
         if not error.sqlstate.startswith(_DEFINITION_CLASS):
             return False
         return self._session.in_transaction(shape_of) != attempt.shape
 
 
 def shape_of(transaction: Transaction) -> SchemaShape:
-    """The tables that everybody sees, and the labels of enum types."""
+    """The tables that are not temporary, and the labels of enum types."""
     enums = [d for d in transaction.objects() if isinstance(d, EnumType)]
     labels = tuple((enum.id, tuple(v.label for v in sorted(enum.values, key=lambda v: v.rank))) for enum in enums)
     return SchemaShape(tuple(table for table in transaction.tables() if not is_temporary(table.schema)), labels)
 
 
 class _Attempt:
-    """One transaction. What it has done to the rows of the writer is remembered once it is committed."""
+    """One transaction. Its effects on the rows of the writer are recorded once it is committed."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class _Attempt:
         self.statement = "COMMIT"
 
     def _look(self) -> list[Table]:
-        """The tables as they are when the transaction begins."""
+        """The tables at the beginning of the transaction."""
         self.shape, self._views = self._session.in_transaction(
             lambda transaction: (shape_of(transaction), [d for d in transaction.objects() if isinstance(d, View)]),
             looks_only=True,
@@ -171,7 +172,7 @@ class _Attempt:
             self._rows(table).shared.add(key)
 
     def _count(self, tables: Sequence[Table]) -> None:
-        """Adds to counters of a table and of one that its rows refer to: in the order of the tables' names."""
+        """Increments counters of a table and of tables that its rows refer to, in the order of the tables' names."""
         counted = {label(t): t for t in tables if self._counters(t)}
         if not counted:
             return
@@ -189,7 +190,7 @@ class _Attempt:
         self.statement = text
         return [tuple(row) for row in self._session.execute(text).rows]
 
-    # What a transaction may do with a table.
+    # The actions on a table.
 
     def insert(self, table: Table, depth: int = 0) -> bool:
         try:
@@ -221,7 +222,7 @@ class _Attempt:
         try:
             row = self._maker(table).update(kept)
         except NoParent:
-            # What it refers to stays as it is.
+            # The reference is not changed.
             return
         if row:
             self._execute(statements.update(table, row, key))
@@ -251,7 +252,7 @@ class _Attempt:
         return [tuple(str(value) for value in row) for row in found]
 
     def _counters(self, table: Table) -> list[str]:
-        """Columns that stay numbers, and that no key, CHECK or expression is about, now or later."""
+        """Columns that stay numbers, and that no key, CHECK or expression uses, now or later."""
         demand = demand_of(table, self.shape).and_also(self._foresight.get(label(table), RowRules()))
         if not _key_columns(table) or any(column.generated is not None for column in table.columns):
             return []
@@ -287,13 +288,13 @@ class _Attempt:
         return own
 
     def _keys(self, table: Table) -> list[Key]:
-        """Those that are there, as far as this transaction knows."""
+        """The existing ones, as far as this transaction knows."""
         gone = {key for other, key in self._deleted if other.id == table.id}
         mine = [key for other, key in self._inserted if other.id == table.id]
         return [key for key in (*self._rows(table).keys, *mine) if key not in gone]
 
     def _held(self, table: Table) -> Collection[Key]:
-        """The rows that others hold fast by referring to them."""
+        """The rows that cannot be deleted because other rows refer to them."""
         holding = any(
             key.parent == table.id and key.on_delete in (Action.NO_ACTION, Action.RESTRICT)
             for child in self.shape.tables
@@ -323,15 +324,15 @@ class _Attempt:
             return None
         found = self._execute(statements.find(table, parent.keys, key))
         if not found:
-            # It has gone with another row, or with all of them.
+            # It was deleted with another row, or by TRUNCATE.
             self._deleted.append((table, tuple(key.values())))
             return None
         self._referred.append((table, tuple(key.values())))
         return tuple(Made(None, quote_text(str(value))) for value in found[0]) if None not in found[0] else None
 
     def _references(self, table: Table) -> tuple[set[Parent], set[Parent]]:
-        """The foreign keys that refer to a table: those that are enforced, and those to come, or on their way, between
-        columns that there are."""
+        """The foreign keys that refer to a table: enforced ones, and ones that are being added or will be, between
+        existing columns."""
         now: set[Parent] = set()
         later: set[Parent] = set()
         for child in self.shape.tables:
@@ -348,17 +349,17 @@ class _Attempt:
         return {name for parent in now | later for name in parent.keys}
 
     def _is_awaited(self, table: Table) -> bool:
-        """Whether rows may be referred to by others that no foreign key protects yet."""
+        """Whether rows that no foreign key protects yet may refer to the table."""
         return bool(self._references(table)[1])
 
 
 def _key_columns(table: Table) -> tuple[Column, ...]:
-    """Those of the primary key; none if it is hidden."""
+    """The columns of the primary key; none if it is hidden."""
     columns = tuple(table.column_by_id[c] for c in table.primary.key)
     return () if any(column.hidden for column in columns) else columns
 
 
-# Out of a hundred, up to which.
+# Cumulative percentages.
 _ACTIONS: tuple[tuple[int, Callable[[_Attempt, Table], object]], ...] = (
     (50, _Attempt.insert),
     (78, _Attempt.update),

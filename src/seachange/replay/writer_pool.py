@@ -1,6 +1,6 @@
-"""The writers of a replay, each a process with a node of its own: started, told what to leave, stopped and counted.
+"""The writer processes of a replay, each with a node of its own.
 
-One that ends by itself is a failure to be reported with all others: the replay goes on.
+A writer that ends by itself is reported as a failure; the replay continues.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _END_SECONDS_MAX = 60
 
 
 class WriterPool:
-    """As a context: whatever happens, no writer is left behind."""
+    """A context manager that leaves no writer behind."""
 
     def __init__(self, assignments: Sequence[WriterAssignment]) -> None:
         self._processes = [_start(assignment) for assignment in assignments]

@@ -1,7 +1,7 @@
-"""A writer as a process of its own: `python -m seachange.replay.writer_process`, with its orders on standard input.
+"""A writer process: `python -m seachange.replay.writer_process`, with its orders on standard input.
 
-The first line is its assignment, the others are words of `Order`; it answers READY and LEFT, and with its tally when
-the input ends or says so.
+The first line is its assignment, the others are orders (`WriterOrder`); it answers READY and LEFT, and with its tally
+when the input ends or it is told to stop.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
 def _listen(orders: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         orders.put(line.rstrip("\n"))
-    # Whoever gave orders is gone.
+    # The parent process is gone.
     orders.put(WriterOrder.STOP)
 
 

@@ -1,4 +1,4 @@
-"""Time as a port. Safety never depends on it: clocks decide only when an epoch may be ended."""
+"""The clock port. Safety never depends on time: clocks only decide when an epoch may be ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Clock(Protocol):
         """Microseconds since 1970, for people and commit timestamps."""
 
     def steady_us(self) -> int:
-        """Microseconds of a clock that all processes of this machine share and that never goes back."""
+        """Microseconds of a monotonic clock that all processes of this machine share."""
 
 
 class SystemClock:
@@ -19,7 +19,7 @@ class SystemClock:
         return time.time_ns() // 1_000
 
     def steady_us(self) -> int:
-        # BOOTTIME goes on while the machine sleeps, so an epoch that slept past its expiry is seen to have done so.
+        # BOOTTIME advances while the machine sleeps, so that an epoch that slept past its expiry is detected.
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000
 
 

@@ -1,4 +1,4 @@
-"""Randomness as a port."""
+"""The randomness port."""
 
 from __future__ import annotations
 

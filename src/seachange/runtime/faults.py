@@ -1,8 +1,8 @@
 """Named fault points: places where a test may kill the process, raise an error or wait.
 
-A point is announced once, in `POINTS`, with a sentence on what has just happened; `reach` passes it. In production
-nothing is armed and `reach` costs one look-up. `SEACHANGE_FAULT=name[:occurrence][:action]` arms one (action `kill`,
-the default, is SIGKILL of this process; `stop` is SIGSTOP; `enospc` and `eio` raise that OSError).
+A point is declared once, in `POINTS`, with a sentence on what has just happened; `reach` passes it. In production
+nothing is armed and `reach` costs one lookup. `SEACHANGE_FAULT=name[:occurrence][:action]` arms one (action `kill`, the
+default, is SIGKILL of this process; `stop` is SIGSTOP; `enospc` and `eio` raise that OSError).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ POINTS: dict[str, str] = {
     "commit.queued": "a transaction has asked for its commit",
     "commit.locked": "the sequencer lock is held, nothing is written",
     "commit.written": "the commit's rows are written, the catalog transaction is open",
-    "commit.decided": "the catalog transaction has committed, nobody has been told",
-    "commit.applied": "the node has applied its own commit, the client has not been told",
+    "commit.decided": "the catalog transaction has committed, the client has no answer",
+    "commit.applied": "the node has applied its own commit, the client has no answer",
     "segment.reserved": "intents are registered, no file exists",
     "segment.written": "a file is complete under its temporary name, not fsynced",
     "segment.synced": "the file is fsynced under its temporary name",
@@ -29,13 +29,13 @@ POINTS: dict[str, str] = {
     "identity.settled": "the folder has the id of the database, and still proposals",
     "bulk.sorted": "a bulk load has sorted its input, no segment is written",
     "bulk.written": "all segments of a bulk load are published, the commit is not asked for",
-    "compaction.planned": "a compaction has chosen what to fold",
+    "compaction.planned": "a compaction has chosen what to rewrite",
     "compaction.written": "the new generation's segments are published, the swap is not asked for",
     "compaction.swapped": "the new generation is in the log",
-    "gc.collected": "the catalog has forgotten segments, their files are there",
+    "gc.collected": "the catalog has removed segments, their files still exist",
     "gc.deleted": "one file has been deleted, the catalog still lists it as garbage",
     "gc.forgotten": "the catalog no longer lists the deleted files",
-    "job.created": "a statement has committed the first stage of a change and its job, nobody runs it",
+    "job.created": "a statement has committed the first stage of a change and its job, which has no runner",
     "job.taken": "a runner has made the job its own",
     "job.drained": "older writers were waited for, the raise is not asked for",
     "job.raised": "no older writer can commit any more",
@@ -44,8 +44,8 @@ POINTS: dict[str, str] = {
     "job.attached": "the generations of a backfill are in the log",
     "job.validated": "a constraint was found to hold, the record does not say so",
     "job.published": "a stage has published its versions",
-    "job.reverting": "the record says that the change is taken back, nothing of it was",
-    "job.finished": "the record says that the job is over, nobody has been told",
+    "job.reverting": "the record says that the change is being reverted, nothing has been reverted",
+    "job.finished": "the record says that the job is finished, the client has no answer",
     "migration.started": "a catalog migration has begun",
     "migration.applied": "a migration's statements have run, its transaction is open",
     "migration.committed": "a migration has committed",
@@ -56,7 +56,7 @@ _ERRORS = {"enospc": errno.ENOSPC, "eio": errno.EIO}
 
 
 class FaultPoints:
-    """The armed faults of this process. Actions run once, at the n-th passage of their point."""
+    """The armed faults of this process. An action runs once, at the n-th passage of its point."""
 
     def __init__(self) -> None:
         self._armed: dict[str, tuple[int, Callable[[], None]]] = {}
@@ -95,7 +95,7 @@ def _nothing() -> None:
 
 
 def _signal_self(number: signal.Signals) -> None:
-    # To this thread: one to the process may be taken by another, and this one would go on until that has its turn.
+    # To this thread: a signal to the process may be delivered to another thread, while this one continues.
     signal.pthread_kill(threading.get_ident(), number)
 
 
@@ -104,7 +104,7 @@ def _raise(code: int) -> None:
 
 
 def arm_from(text: str, faults: FaultPoints) -> None:
-    """Arms what `SEACHANGE_FAULT` asks for."""
+    """Arms the fault in `SEACHANGE_FAULT`."""
     name, _, rest = text.partition(":")
     count, _, action = rest.partition(":")
     occurrence = int(count) if count else 1

@@ -1,12 +1,12 @@
-"""The warehouse folder as a port.
+"""The file system port: the warehouse folder.
 
-A file comes into being in four steps: written under a temporary name, fsynced, renamed, the folder fsynced. Only then
-may a commit refer to it. What can be made again, and is verified before it is used, need not be synced.
+A file is created in four steps: written under a temporary name, fsynced, renamed, the folder fsynced. Only then may a
+commit refer to it. Files that can be recreated, and are verified before use, need not be synced.
 
 **Invariant:** publishing never replaces a file: a name that exists is an error (58P02).
 
-**Invariant:** a name without the temporary prefix is a whole file, durable unless it was said that it need not be, as
-soon as `publish` has returned, and its bytes never change afterwards. Every OSError leaves as an error that names the
+**Invariant:** a name without the temporary prefix is a complete file as soon as `publish` has returned, durable unless
+the caller said otherwise, and its bytes never change afterwards. Every OSError is converted to an error that names the
 file.
 """
 
@@ -28,7 +28,7 @@ from seachange.runtime.permissions import create_folder, file_mode
 from seachange.runtime.renaming import rename_new
 
 TEMPORARY_PREFIX = ".tmp-"
-# The file with the id of the database, and what is proposed as one (see runtime/identity.py).
+# The file with the id of the database, and the prefix of proposed ids (see runtime/identity.py).
 IDENTITY_NAME = "database.id"
 
 
@@ -36,11 +36,10 @@ class FileSystem(Protocol):
     """Names are relative to the warehouse and have no folders of their own."""
 
     def temporary_path(self, name: str) -> str:
-        """Where the content of `name` is to be written before it is published."""
+        """The path to write the content of `name` to before it is published."""
 
     def publish(self, name: str, durable: bool = True) -> None:
-        """Makes what was written at the temporary path the content of `name`; FileExists if there is a file of that
-        name."""
+        """Makes the temporary file the content of `name`; raises FileExists if there is a file of that name."""
 
     def discard(self, name: str) -> None:
         """Removes the temporary file of `name`, if there is one."""
@@ -53,21 +52,21 @@ class FileSystem(Protocol):
         """The file's size, None if it is missing."""
 
     def delete(self, name: str) -> None:
-        """Removes the file and its temporary twin; a missing one is no error."""
+        """Removes the file and its temporary file; a missing one is not an error."""
 
     def settle(self) -> None:
-        """Makes deletions durable: after it no power cut brings a deleted file back."""
+        """Makes deletions durable: afterwards no power cut restores a deleted file."""
 
     def names(self) -> list[str]:
-        """All but the id of the database."""
+        """All names but that of the database id."""
 
     def free_bytes(self) -> int:
-        """How much can still be written."""
+        """The free space."""
 
 
 @contextmanager
 def named_errors(action: str, file: str) -> Iterator[None]:
-    """Turns an OSError into the client's error for it."""
+    """Converts an OSError to the client's error for it."""
     try:
         yield
     except OSError as problem:
@@ -77,7 +76,7 @@ def named_errors(action: str, file: str) -> Iterator[None]:
 
 
 def sync(path: str | Path) -> None:
-    """A file, or the names in a folder."""
+    """Syncs a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -93,7 +92,7 @@ class LocalFileSystem:
         with named_errors("create", str(folder)):
             create_folder(folder)
             self._file_mode = file_mode(folder)
-        # Not memory-mapped: a file that is cut short under a mapping kills the process instead of raising an error.
+        # Not memory-mapped: truncation of a mapped file would kill the process instead of raising an error.
         self._arrow = pafs.LocalFileSystem()
 
     def temporary_path(self, name: str) -> str:
@@ -151,11 +150,11 @@ class LocalFileSystem:
         return sorted(name for name in found if not name.removeprefix(TEMPORARY_PREFIX).startswith(IDENTITY_NAME))
 
     def free_bytes(self) -> int:
-        with named_errors("look at the free space of", str(self.folder)):
+        with named_errors("read the free space of", str(self.folder)):
             found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
 
-    # The three steps whose effects a power cut can undo, apart so that a test can see and undo them.
+    # The three steps whose effects a power cut can undo, as separate methods so that a test can observe and undo them.
 
     def sync_file(self, path: str) -> None:
         sync(path)

@@ -1,12 +1,13 @@
-"""The id of a database in its folder of segments: `database.id`, one line of hexadecimal digits.
+"""The id of a database in its segments folder: `database.id`, one line of hexadecimal digits.
 
-A new id is proposed first (`database.id.<id>`), then bound to the catalog, then settled: the proposal becomes
-`database.id`. A process may die between any two steps: a proposal that no catalog has is ignored, and one that the
-catalog has is settled by the next process that opens the database.
+A new id is proposed first (`database.id.<id>`), then bound in the catalog, then confirmed: the proposal becomes
+`database.id`. A process may die between any two steps: a proposal that is not in the catalog is ignored, and one that
+is in the catalog is confirmed by the next process that opens the database.
 
 **Invariant:** `database.id` never changes: it is published without replacing another one.
-**Invariant:** an id is proposed in one folder and bound to one catalog, those that its process was given. So a folder
-and a catalog that have the same id belong together, unless a user copied one of them.
+
+**Invariant:** an id is proposed in one folder and bound in one catalog, those that its process was given. So a folder
+and a catalog with the same id belong together, unless a user copied one of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from seachange.runtime.renaming import rename_new
 
 _ID_BYTES = 16
 _FORM = re.compile(r"[0-9a-f]{32}\n")
-# As catalogs call files: see storage.segment_footer and storage.passing.
+# The names of catalog files: see storage.segment_footer and storage.shuffle_file.
 _SEGMENT = re.compile(r"[0-9a-f]{16,}\.(parquet|arrow)")
 
 
@@ -39,12 +40,12 @@ def read_identity(folder: Path) -> str | None:
     except OSError as problem:
         raise errors.InputOutputError(action="read", file=path, detail=problem.strerror or problem) from problem
     if not _FORM.fullmatch(text):
-        raise errors.DataFolderProblem(path=folder, detail=f"{IDENTITY_NAME} does not have the form of an id")
+        raise errors.DataFolderProblem(path=folder, detail=f"{IDENTITY_NAME} is not a valid id")
     return text.strip()
 
 
 def segment_files(folder: Path) -> list[str]:
-    """The names of the files of segments; none if the folder is missing."""
+    """The names of the segment files; none if the folder is missing."""
     try:
         return sorted(name for name in os.listdir(folder) if _SEGMENT.fullmatch(name))
     except (FileNotFoundError, NotADirectoryError):
@@ -52,7 +53,7 @@ def segment_files(folder: Path) -> list[str]:
 
 
 def propose_identity(folder: Path, entropy: Entropy) -> str:
-    """A new id, durable in a folder that is made if need be."""
+    """A new id, written durably to a folder that is created if necessary."""
     proposed = entropy.token(_ID_BYTES).hex()
     path = folder / f"{IDENTITY_NAME}.{proposed}"
     with named_errors("write", str(path)):
@@ -71,9 +72,10 @@ def propose_identity(folder: Path, entropy: Entropy) -> str:
 
 
 def settle_identity(folder: Path, bound: str) -> str | None:
-    """The id of the folder, which is the one that the catalog has if that was proposed here; None if it was not."""
+    """Returns the id of the folder, which becomes the one of the catalog if that was proposed here; None if it was
+    not."""
     proposal, final = folder / f"{IDENTITY_NAME}.{bound}", folder / IDENTITY_NAME
-    # Proposals are removed once there is an id, so a process that finds none reads the id afterwards.
+    # Proposals are removed after an id exists, so a process that finds no proposal reads the id afterwards.
     with named_errors("write", str(final)), suppress(FileNotFoundError, NotADirectoryError, FileExistsError):
         rename_new(str(proposal), str(final))
         sync(folder)
@@ -90,7 +92,7 @@ def withdraw_identity(folder: Path, proposed: str) -> None:
 
 
 def check_identity(folder: Path, expected: str | None) -> None:
-    """For a process that has the folder but not the catalog: a task of Spark on another machine."""
+    """For a process that has the folder but not the catalog: a Spark task on another machine."""
     found = read_identity(folder)
     if found != expected:
         detail = f"it has {_called(found)}, the node that sent the task has {_called(expected)}"

@@ -1,7 +1,7 @@
-"""Interruption of code that only computes, such as the passes over the tree of a statement: it asks now and then
-whether the statement that it works for is to end.
+"""Interruption of code that only computes, such as the passes over the tree of a statement: it checks regularly whether
+its statement has been cancelled.
 
-**Invariant:** code that asks has changed nothing that others see, or leaves it as it was when the answer is an error.
+**Invariant:** code that checks has changed no shared state, or restores it when the check raises.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# To ask takes less than most items, but not nothing.
+# A check is cheaper than most items, but not free.
 _ITEMS_PER_CHECK = 256
 
 
@@ -26,7 +26,7 @@ _THREAD = _Thread()
 
 @contextmanager
 def interruptible(check: Callable[[], None]) -> Iterator[None]:
-    """`check` raises when what this thread computes meanwhile is to end."""
+    """`check` raises when the computation of this thread should end."""
     before, _THREAD.check = _THREAD.check, check
     try:
         yield

@@ -1,8 +1,8 @@
-"""Threads that must not wait, such as the one that serves all sockets: in haste, what would wait is not begun.
+"""Non-blocking mode, for threads that must not wait, such as the event loop.
 
-**Invariant:** whatever may wait for a file, for another machine or for somebody's lock, longer than a moment, says so
-first (`may_wait`, `Holding`), before it has changed anything. In haste that raises WouldWait; the work as a whole is
-taken back and done again by a thread that has time.
+**Invariant:** code that may wait for a file, another machine or a lock calls `may_wait` or uses `Holding` before it has
+changed anything. In non-blocking mode that raises WouldWait; the whole work is rolled back and repeated by a thread
+that may wait.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class WouldWait(Exception):
-    """No error: somebody else is to do it."""
+    """Not an error: another thread must do the work."""
 
 
 class _Thread(threading.local):
@@ -26,7 +26,7 @@ _THREAD = _Thread()
 
 @contextmanager
 def in_haste() -> Iterator[None]:
-    """What this thread does meanwhile waits for nothing."""
+    """Runs the block in non-blocking mode."""
     _THREAD.is_hasty = True
     try:
         yield
@@ -39,7 +39,7 @@ def is_hasty() -> bool:
 
 
 def may_wait() -> None:
-    """Called by whoever is about to."""
+    """Called before an operation that may wait."""
     if _THREAD.is_hasty:
         raise WouldWait
 
@@ -51,7 +51,7 @@ class Lock(Protocol):
 
 
 class Holding:
-    """A lock that others hold while they read files: `with Holding(lock)`."""
+    """A lock that other threads hold while they read files: `with Holding(lock)`."""
 
     __slots__ = ("_lock",)
 

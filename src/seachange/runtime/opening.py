@@ -1,4 +1,4 @@
-"""Which file system a data folder is opened with."""
+"""The choice of the file system of a data folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seachange.runtime.powercut import PowerCutFileSystem
 
 
 def open_files(folder: Path) -> FileSystem:
-    """A local folder; under test, `SEACHANGE_POWER_CUT=JOURNAL[:SKIPPED_STEP]` makes it one that can lose power."""
+    """A local folder; under test, `SEACHANGE_POWER_CUT=JOURNAL[:SKIPPED_STEP]` selects one that can lose power."""
     power_cut = os.environ.get("SEACHANGE_POWER_CUT")
     if power_cut is None:
         return LocalFileSystem(folder)

@@ -1,6 +1,6 @@
-"""Permissions of a data folder and of what is created in it, as initdb and the PostgreSQL server have them.
+"""Permissions of a data folder and of the files in it, as set by initdb and the PostgreSQL server.
 
-A data folder is its owner's alone (0700, files 0600), or its group may read it (0750, files 0640).
+A data folder belongs to its owner alone (0700, files 0600), or its group may read it (0750, files 0640).
 
 **Invariant:** what Seachange creates in a folder gets the folder's own permissions, whatever the umask of the process
 is. A folder that is open to others counts as private: its new files are 0600.
@@ -20,12 +20,12 @@ _FILE_BITS = 0o666
 
 
 def folder_mode(folder: Path) -> int:
-    """What folders in this one get."""
+    """The mode of new folders in this one."""
     return GROUP_ACCESS if _mode(folder) == GROUP_ACCESS else PRIVATE
 
 
 def file_mode(folder: Path) -> int:
-    """What files in this folder get.
+    """The mode of new files in this folder.
 
     >>> oct(file_mode(Path("/nonexistent")))
     '0o600'
@@ -50,7 +50,7 @@ def create_data_folder(folder: Path, group_access: bool = False) -> None:
 
 
 def create_folder(folder: Path) -> None:
-    """With those above it that are missing; one that exists keeps its permissions."""
+    """Creates missing parents too; an existing folder keeps its permissions."""
     if folder.is_dir():
         return
     create_folder(folder.parent)
@@ -60,7 +60,7 @@ def create_folder(folder: Path) -> None:
 
 
 def create_file(path: Path) -> None:
-    """An empty file, unless there is one, for a library that would create it with the permissions of the umask."""
+    """Creates an empty file, unless there is one, for a library that would create it with the umask."""
     mode = file_mode(path.parent)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -71,14 +71,14 @@ def create_file(path: Path) -> None:
 
 
 def copy_file(source: Path, target: Path) -> int:
-    """The number of bytes."""
+    """Returns the number of bytes."""
     create_file(target)
     shutil.copyfile(source, target)
     return target.stat().st_size
 
 
 def restrict_process(folder: Path) -> None:
-    """Files that libraries and child processes create have these permissions as well: only for a process that does
+    """Applies the permissions to files that libraries and child processes create, too: only for a process that does
     nothing but serve this folder."""
     os.umask(0o777 & ~folder_mode(folder))
 

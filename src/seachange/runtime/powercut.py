@@ -1,8 +1,8 @@
-"""A file system that remembers what was made durable, so that a test can take everything else away.
+"""A file system that records what was made durable, so that a test can discard everything else.
 
-SIGKILL alone never loses the page cache. A process under test runs on `PowerCutFileSystem`, which writes down every
-fsync, rename and deletion; after its death `lose_unsynced` does to the folder what a power cut may do: content that was
-never fsynced is gone, so is a name whose folder was not fsynced after the rename, and a file that was deleted since the
+SIGKILL alone never loses the page cache. A process under test runs on `PowerCutFileSystem`, which records every fsync,
+rename and deletion; after its death `lose_unsynced` does to the folder what a power cut may do: content that was never
+fsynced is lost, so is a name whose folder was not fsynced after the rename, and a file that was deleted since the
 folder's last fsync is back.
 """
 
@@ -16,7 +16,7 @@ from seachange.runtime.filesystem import LocalFileSystem
 
 
 class PowerCutFileSystem(LocalFileSystem):
-    """`skip` names steps that are left out on purpose ("file", "folder"), to show that the test would notice."""
+    """`skip` names steps that are left out on purpose ("file", "folder"), to prove that the test can fail."""
 
     def __init__(self, folder: Path, journal: Path, skip: frozenset[str] = frozenset()) -> None:
         super().__init__(folder)
@@ -54,7 +54,7 @@ def _deleted_folder(journal: Path) -> Path:
 
 
 def lose_unsynced(folder: Path, journal: Path, before: frozenset[str]) -> list[str]:
-    """Undoes what was not durable; `before` are the names that were there before. Gives the names that were hit."""
+    """Undoes what was not durable; `before` are the names that existed before. Returns the affected names."""
     contents: set[str] = set()
     pending: dict[str, str] = {}
     durable: set[str] = set()
@@ -76,7 +76,7 @@ def lose_unsynced(folder: Path, journal: Path, before: frozenset[str]) -> list[s
     hit = [name for name in sorted(os.listdir(folder)) if name not in before and str(folder / name) not in durable]
     for name in hit:
         if str(folder / name) in pending and pending[str(folder / name)] not in contents:
-            # The name survived and the content did not: the nastier of the two outcomes.
+            # The name survived and the content did not: the worse of the two outcomes.
             (folder / name).write_bytes(b"")
         else:
             (folder / name).unlink()

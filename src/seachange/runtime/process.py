@@ -1,4 +1,4 @@
-"""What this process takes of its machine, as a port."""
+"""Resource usage of this process: memory and priority."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-# By so much lower a priority leaves a thread a tenth of a core that others want.
+# A priority that leaves a thread a tenth of a core under contention.
 _NICER = 10
 _NICEST = 19
 _STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """The memory of the process; 0 where the system does not tell."""
+    """The resident memory of the process; 0 if the system does not report it."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -22,8 +22,8 @@ def resident_bytes() -> int:
 
 
 def give_way() -> None:
-    """The calling thread, and those that it starts, leave the cores to others who want them, for good."""
-    # Where the system knows no priority of a thread, or forbids it, the work is done as it is.
+    """Permanently lowers the priority of the calling thread, and of threads that it starts."""
+    # Ignored where thread priorities are not supported or not allowed.
     with suppress(AttributeError, OSError):
         thread = threading.get_native_id()
         given = os.getpriority(os.PRIO_PROCESS, thread)

@@ -1,10 +1,10 @@
 """Renaming a file without replacing another one, on every kind of file system.
 
-Three ways, tried in order: `renameat2` with RENAME_NOREPLACE (one step; Linux, local file systems), a hard link and the
-removal of the old name (NFS), and, where a file system has neither, a check and a rename under a lock file.
+Three methods, tried in order: `renameat2` with RENAME_NOREPLACE (one step; Linux, local file systems), a hard link and
+the removal of the old name (NFS), and, where a file system has neither, a check and a rename under a lock file.
 
-**Invariant:** what has the new name already stays as it is, and the caller gets FileExistsError. At no moment does the
-new name refer to a file that is not whole.
+**Invariant:** an existing file with the new name stays as it is, and the caller gets FileExistsError. The new name
+never refers to an incomplete file.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-# The number of the system call differs between processors; the C library knows it.
+# The number of the system call depends on the processor; the C library knows it.
 _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 _AT_FDCWD = -100
 _NOREPLACE = 1
-# How file systems, and C libraries, say that they cannot do it.
+# Error codes of file systems and C libraries that do not support it.
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK})
-# Named like what belongs to the id of the database, so that it is taken for no file of a segment.
+# Named like the files of the database id, so that it is not taken for a segment.
 LOCK_NAME = ".tmp-database.id-lock"
 
 
@@ -38,7 +38,7 @@ def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except FileExistsError:
-        # A server of NFS that is asked twice, because its first answer was lost, says so of its own link.
+        # An NFS server that receives a retry, because its first answer was lost, reports this for its own link.
         if not os.path.samefile(source, target):
             raise
     # Another process may have done the same for us.
@@ -47,7 +47,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _rename_locked(source: str, target: str) -> None:
-    """A process that dies gives the lock back; all that rename in this folder take it."""
+    """The lock is released if the process dies; all renames in this folder take it."""
     lock = os.open(os.path.join(os.path.dirname(target), LOCK_NAME), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,1 +1,1 @@
-"""PostgreSQL's protocol: the database for everything that speaks it."""
+"""The PostgreSQL wire protocol server."""

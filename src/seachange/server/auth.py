@@ -1,7 +1,7 @@
-"""SCRAM-SHA-256 (RFC 5802, RFC 7677): a client proves that it knows a password, and the server that it does too.
+"""SCRAM-SHA-256 (RFC 5802, RFC 7677): client and server prove to each other that they know a password.
 
-**Invariant:** a user that does not exist is asked and refused like one that does: with a salt that is always the same
-for the name, after the same work.
+**Invariant:** a user that does not exist is challenged and refused like one that does: with a salt that is always the
+same for the name, after the same work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NONCE_BYTES = 18
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What is kept of a password."""
+    """The stored form of a password."""
 
     salt: bytes
     iterations: int
@@ -31,7 +31,7 @@ class Verifier:
 
 
 def read_verifier(text: str) -> Verifier:
-    """Of the form in which PostgreSQL keeps it, and so do the roles of the catalog."""
+    """Parses PostgreSQL's format, which the roles of the catalog use too."""
     _, numbers, keys = text.split("$")
     iterations, salt = numbers.split(":")
     stored, server = keys.split(":")
@@ -43,7 +43,7 @@ def new_verifier(password: str, entropy: Entropy) -> Verifier:
 
 
 def mock_verifier(user: str, secret: bytes) -> Verifier:
-    """Of a user that there is not: no password fits."""
+    """The verifier of a user that does not exist: no password matches."""
     salt = _hmac(secret, user.encode())[:SALT_BYTES]
     return Verifier(salt, ITERATIONS, _hmac(secret, salt), _hmac(secret, salt + b"server"))
 
@@ -59,7 +59,7 @@ class Scram:
         self._first_bare = self._server_first = self._nonce = self._header = ""
 
     def begin(self, data: bytes) -> bytes:
-        """The client's first message to the server's."""
+        """From the client's first message to the server's."""
         text = _decode(data)
         flag, _, rest = text.partition(",")
         authorization, _, bare = rest.partition(",")
@@ -78,7 +78,7 @@ class Scram:
         return self._server_first.encode()
 
     def finish(self, data: bytes) -> bytes:
-        """The client's proof to the server's; InvalidPassword."""
+        """From the client's proof to the server's; raises InvalidPassword."""
         text = _decode(data)
         without_proof, _, _ = text.rpartition(",p=")
         fields = _fields(text)
@@ -104,7 +104,7 @@ def _hmac(key: bytes, message: bytes) -> bytes:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Letters and values; of a letter that comes twice, nothing is believed."""
+    """Attributes and their values; a repeated attribute is an error."""
     parts = [part.partition("=") for part in text.split(",")]
     fields = {name: value for name, sign, value in parts if sign}
     if len(fields) != len(parts):

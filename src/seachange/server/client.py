@@ -1,4 +1,4 @@
-"""One socket: bytes to messages on the loop, messages to a thread that works on them.
+"""One client socket: parses bytes into messages on the event loop, and hands them to a worker thread.
 
 **Invariant:** the loop never waits for a statement, and a thread only for its own client.
 """
@@ -31,10 +31,10 @@ from seachange.server.throttle import Throttle
 
 _MS = 1_000
 _US = 1_000_000
-# So long a wrong password is answered later than a right one, for guessing to be slow.
+# The delay of the answer to a wrong password, to slow down guessing.
 _REFUSAL_SECONDS = 0.2
 _SECRET_BYTES = 4
-# After a minute without a word a client's machine is asked whether it is there, for one minute more.
+# TCP keepalive: dead peers are disconnected after two minutes.
 _KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
@@ -44,7 +44,7 @@ _KEEP_ALIVE = (
 
 
 class ServerContext(Protocol):
-    """What a client needs of its server."""
+    """What a client needs from its server."""
 
     node: Node
     auth_config: AuthConfig
@@ -55,20 +55,20 @@ class ServerContext(Protocol):
     is_stopping: bool
 
     def arrive(self, client: ClientSocket) -> bool:
-        """A socket was opened; False if there are too many."""
+        """Registers an open socket; False if there are too many."""
 
     def welcome(self, client: ClientSocket) -> int:
-        """The number of the connection; TooManyConnections."""
+        """Returns the number of the connection; raises TooManyConnections."""
 
     def leave(self, client: ClientSocket) -> None: ...
 
     def run(self, work: Callable[[], None]) -> None:
-        """On a thread, without waiting."""
+        """Runs it on a thread, without waiting."""
 
     def cancel(self, request: m.Cancel) -> None: ...
 
     def cut(self, client: ClientSocket) -> None:
-        """Ends what runs for a client, without waiting."""
+        """Cancels what runs for a client, without waiting."""
 
 
 class ClientSocket(asyncio.Protocol):
@@ -84,14 +84,14 @@ class ClientSocket(asyncio.Protocol):
         self._is_held = False
         self._is_refused = False
         self._is_handed_over = False
-        # The server forgets the client when both its session and its socket are closed.
+        # The server removes the client when both its session and its socket are closed.
         self._is_parted = False
         self._is_lost = False
         self._number = 0
         self._secret = SYSTEM_ENTROPY.token(_SECRET_BYTES)
         self._task: asyncio.Task[None] | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
-        # Whether the loop was told to end a silence.
+        # Whether an idle timeout is set or pending.
         self._is_awaited = False
 
     # On the loop.
@@ -107,7 +107,7 @@ class ClientSocket(asyncio.Protocol):
 
     def _end_login(self) -> None:
         if self._is_upgrading:
-            # Nothing can be said in between.
+            # No message can be sent during the TLS handshake.
             self.abort()
         else:
             self._refuse(errors.LoginTimeout(ms=self._server_context.limits.login_ms))
@@ -143,7 +143,7 @@ class ClientSocket(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _answer_at_once(self) -> None:
-        """To hand it to a thread would take longer than to answer, unless something is to be waited for."""
+        """Runs on the loop: handing over to a thread would take longer, unless the statement has to wait."""
         try:
             with in_haste():
                 self._work()
@@ -152,7 +152,7 @@ class ClientSocket(asyncio.Protocol):
 
     @property
     def _is_deaf(self) -> bool:
-        """What comes during an upgrade was not encrypted; what comes before a log-in has begun, too early."""
+        """Input during a TLS handshake is not encrypted; input before authentication begins is too early."""
         return self._is_upgrading or self._is_held or self._is_refused
 
     def _start(self, frame: m.MessageFrame) -> None:
@@ -175,7 +175,7 @@ class ClientSocket(asyncio.Protocol):
                 self._admit(startup)
 
     def _admit(self, startup: m.Startup) -> None:
-        """Begins the log-in when its time has come."""
+        """Begins authentication, delayed if the address has failed before."""
         wait_ms_max = self._server_context.limits.login_ms // 2
         wait_us = self._server_context.throttle.admit(self._address, self._now_us(), wait_ms_max * _MS)
         if wait_us is None:
@@ -189,7 +189,7 @@ class ClientSocket(asyncio.Protocol):
         self._loop.call_later(wait_us / _US, self._look_up, follow, startup)
 
     def _look_up(self, follow: Callable[[], object] | None, startup: m.Startup) -> None:
-        """A password that was changed by another node is known before the client is asked for it."""
+        """Catches up with the catalog first, so that a password changed on another node is known."""
         if follow is None:
             self._begin_held(startup)
         else:
@@ -217,10 +217,10 @@ class ClientSocket(asyncio.Protocol):
             self._transport.write(m.SSL_REFUSED)
             return
         if self._frames.pending_bytes:
-            # Whoever put it there could not read what is encrypted, but would be heard as if.
-            raise errors.ProtocolViolation(detail="unencrypted data behind the request for encryption")
+            # Bytes buffered before the TLS handshake may have been injected; reject them.
+            raise errors.ProtocolViolation(detail="received unencrypted data after SSL request")
         self._is_upgrading = True
-        # What comes next is for the one that decrypts.
+        # Further input is for the TLS layer.
         self._transport.pause_reading()
         self._transport.write(m.SSL_ACCEPTED)
         self._task = self._loop.create_task(self._secure(self._server_context.tls))
@@ -254,7 +254,7 @@ class ClientSocket(asyncio.Protocol):
             self._server_context.run(self._open)
 
     def _refuse(self, error: errors.Error) -> None:
-        """The client did what nobody may, or may not come in: it is told, and its connection ends."""
+        """Sends a fatal error and closes the connection."""
         self._is_refused = True
         delay = 0.0
         if isinstance(error, errors.InvalidPassword):
@@ -277,8 +277,8 @@ class ClientSocket(asyncio.Protocol):
         return False
 
     def _await(self) -> None:
-        """The client may be silent from now on. Somebody may be at work for it already, and then tells the loop again
-        when that is done."""
+        """Starts the idle timeout. A thread may be working for the client already; it calls this again when it is
+        done."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -304,7 +304,7 @@ class ClientSocket(asyncio.Protocol):
             self._server_context.leave(self)
         if not self._is_handed_over:
             return
-        # A statement whose client has gone is ended; its session is closed by a thread.
+        # The statement of a lost client is cancelled; a thread closes its session.
         self._server_context.cut(self)
         if self._inbox.end():
             self._server_context.run(self._work)
@@ -315,7 +315,7 @@ class ClientSocket(asyncio.Protocol):
             self._server_context.leave(self)
 
     def abort(self) -> None:
-        """Whatever is still to be sent."""
+        """Closes the connection without sending pending output."""
         self._transport.abort()
 
     def _resume(self) -> None:
@@ -330,8 +330,8 @@ class ClientSocket(asyncio.Protocol):
             self._connection.cancel()
 
     def end_overdue(self) -> None:
-        """Asks a statement that is to end once more, and ends the connection if it did not stop in time. Its thread
-        closes the session when the statement has ended."""
+        """Cancels a statement that should have ended again, and closes the connection if it did not stop in time. Its
+        thread closes the session when the statement has ended."""
         connection = self._connection
         if connection is None or self._is_lost or self._is_refused or not connection.stopping_us:
             return
@@ -343,8 +343,8 @@ class ClientSocket(asyncio.Protocol):
             self._server_context.cut(self)
 
     def stop(self, at_once: bool) -> None:
-        """The server is to end: a client that has nothing under way is told so now, others when it is done, and
-        `at_once` nevertheless."""
+        """The server is stopping: idle clients are disconnected now, others when their statement or transaction is
+        done, or `at_once`."""
         if not self._is_handed_over:
             self._transport.abort()
         elif at_once:
@@ -391,7 +391,7 @@ class ClientSocket(asyncio.Protocol):
                 if not self._server_context.is_stopping or connection.session.status is not TransactionStatus.IDLE:
                     self._rest(connection.session)
                     return
-                # Nothing is under way, and nothing new is begun: the client hears of it as if it had asked.
+                # The client is idle and the server stops: disconnect it.
                 if not self._inbox.occupy():
                     return
                 break
@@ -403,14 +403,14 @@ class ClientSocket(asyncio.Protocol):
             raise
 
     def _rest(self, session: Session) -> None:
-        """Nothing is to be done. The loop is told only where a silence has an end, or had one."""
+        """No work is left. The loop is notified only if an idle timeout has to be set or removed."""
         if find_patience_ms(session.settings, session.status) or self._is_awaited:
             self._is_awaited = True
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._await)
 
     def _part(self, error: errors.Error | None) -> None:
-        """The session ends, and then the connection."""
+        """Closes the session, and then the connection."""
         try:
             if self._connection is not None:
                 self._connection.session.close()
@@ -422,7 +422,7 @@ class ClientSocket(asyncio.Protocol):
 
 
 def _keep_alive(transport: asyncio.Transport) -> None:
-    """A client whose machine has gone without a word is given up by the system."""
+    """Makes the operating system detect dead peers."""
     peer = transport.get_extra_info("socket")
     if peer is not None and peer.family in (socket.AF_INET, socket.AF_INET6):
         for level, name, value in _KEEP_ALIVE:

@@ -1,6 +1,6 @@
 """COPY over a connection: the statement, and its messages as files.
 
-**Invariant:** whoever is done with a COPY from the client, well or not, has read no message behind its end.
+**Invariant:** COPY FROM the client, successful or not, reads no message after the end of its data.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Copying:
         with ExitStack() as waiting:
 
             def begin(width: int) -> TextIO | BinaryIO:
-                # Whatever ends the statement, its time limit too, ends the wait for the client.
+                # Anything that ends the statement, including its timeout, also ends the wait for the client.
                 waiting.enter_context(self._session.client.interrupts.reaching(self._inbox))
                 self._out.send(m.copy_response(b"G", width, int(copy.binary)))
                 self._out.flush()
@@ -96,7 +96,7 @@ class CopySource(io.RawIOBase):
         return size
 
     def finish(self) -> None:
-        """What comes behind the end of the data is read, too."""
+        """Reads the messages up to the end of the data."""
         while not self._is_done:
             self._receive()
 
@@ -111,18 +111,18 @@ class CopySource(io.RawIOBase):
                 self._is_done = True
                 raise errors.CopyFailed(detail=m.read_text(frame.body))
             case b"X":
-                # The client takes leave in the middle: whoever comes next hears of it.
+                # Terminate during COPY; leave it for the message loop.
                 self._inbox.end()
                 raise errors.CopyFailed(detail="the client has gone")
             case b"H" | b"S":
-                # Sent before the client knew that it is to send data.
+                # Sent before the client knew that it should send data.
                 pass
             case _:
                 raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r} within COPY")
 
 
 class CopySink(io.TextIOBase):
-    """Sends each record that is written to it as one message, as clients expect it."""
+    """Sends each record that is written to it as one message, as clients expect."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -133,7 +133,7 @@ class CopySink(io.TextIOBase):
 
 
 def copied_query(copy: CopyStream) -> str:
-    """The rows that COPY TO writes."""
+    """The query for the rows that COPY TO writes."""
     if copy.relation is None:
         return copy.query
     columns = ", ".join(map(quote, copy.columns)) if copy.columns is not None else "*"

@@ -1,7 +1,7 @@
-"""The rows of a result on their way to the client while its query still runs.
+"""Streaming of result rows to the client while the query is running.
 
-**Invariant:** no more of them is in memory than one part, and what is under way to the client: a slow reader makes the
-query wait. Whatever ends the statement ends that wait.
+**Invariant:** only one batch of rows, and what is buffered for the client, is in memory: a slow reader makes the query
+wait. Anything that ends the statement ends that wait.
 
 **Invariant:** a statement whose rows a client has begun to receive is not rerun.
 """
@@ -32,7 +32,7 @@ class Delivery:
         describes: bool,
         check: Callable[[Columns], None] | None,
     ) -> None:
-        """`describes`: the client is told of the columns first. `check` refuses those that it does not expect."""
+        """`describes`: a RowDescription is sent first. `check` refuses unexpected columns."""
         self._out = out
         self._reaching = reaching
         self._formats = formats
@@ -55,13 +55,13 @@ class Delivery:
 
 
 class BinaryCopy:
-    """COPY TO in binary: a record is what a row is, in a message of another kind."""
+    """COPY TO in binary: each record is encoded like a row, in a CopyData message."""
 
     def __init__(self, out: Outbox, reaching: Reaching) -> None:
         self._out = out
         self._reaching = reaching
         self._columns: Columns = ()
-        # As in PostgreSQL, the header comes with the first record: some clients count on it.
+        # As in PostgreSQL, the header comes with the first record: some clients rely on it.
         self._before = HEADER
         self.is_begun = False
 

@@ -1,4 +1,4 @@
-"""Measurements as Prometheus reads them: version 0.0.4 of its text format."""
+"""The Prometheus text format, version 0.0.4."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 class Sample:
     value: float
     labels: Labels | None = None
-    # Behind the name of the family, as histograms have it.
+    # The suffix of the metric name, as in histograms.
     suffix: str = ""
 
 
@@ -32,7 +32,7 @@ class MetricFamily:
 def histogram_samples(
     bounds: Iterable[float], counts: Iterable[int], total: float, labels: Labels
 ) -> tuple[Sample, ...]:
-    """`counts` has one more than there are `bounds`."""
+    """`counts` has one more item than `bounds`."""
     samples, sum_of_counts = [], 0
     for bound, count in zip([*bounds, float("inf")], counts, strict=True):
         sum_of_counts += count

@@ -1,7 +1,6 @@
-"""Many rows as messages, column by column: Arrow makes the bytes of a column at once, and joins those of all columns.
+"""Encodes many rows as DataRow messages, column by column: Arrow encodes a whole column and joins the columns.
 
-**Invariant:** the bytes are those that one value after the other would give: what Arrow might write otherwise is not
-left to it.
+**Invariant:** the bytes equal those of the per-value encoder; values that Arrow might write differently are left to it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from seachange.sql.port.result import ResultColumn, Row
 from seachange.values.types import Kind
 
 Values = Sequence[Any]
-# None: not these values.
+# Returns None for values that the per-value encoder must handle.
 ColumnEncoder = Callable[[Values], pa.Array | None]
 
 _HEAD: Final = np.dtype([("kind", "S1"), ("size", ">i4"), ("count", ">i2"), ("length", ">i4")])
@@ -34,7 +33,7 @@ def frame_rows(rows: Sequence[Row], columns: Sequence[ResultColumn], formats: Se
     lengths = [np.asarray(pc.fill_null(pc.binary_length(array), _NULL_LENGTH)) for array in encoded]
     head = np.empty(len(rows), _HEAD)
     head["kind"], head["count"], head["length"] = b"D", len(columns), lengths[0]
-    # Of itself, of the number of columns, and of each length.
+    # The size itself, the number of columns, and the length of each value.
     head["size"] = 6 + sum(4 + np.maximum(each, 0) for each in lengths)
     parts = [_fixed(head), encoded[0]]
     for array, length in zip(encoded[1:], lengths[1:], strict=True):
@@ -47,18 +46,18 @@ def _encode(column: ResultColumn, form: int, values: Values) -> pa.Array:
     at_once = _AT_ONCE.get((column.type.kind, form)) if column.type is not None else None
     if at_once is not None:
         try:
-            found = at_once(values)
+            encoded = at_once(values)
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            # Some values are of another kind, and known to who takes them one by one.
-            found = None
-        if found is not None:
-            return found
+            # Some values are of another class; the per-value encoder handles them.
+            encoded = None
+        if encoded is not None:
+            return encoded
     encode = encoder(column, form)
     return pa.array([None if value is None else encode(value) for value in values], pa.binary())
 
 
 def _fixed(items: NDArray[Any]) -> pa.Array:
-    """Items of one size as what Arrow takes for values of any."""
+    """Items of one size as a variable-length binary array."""
     width = items.dtype.itemsize
     ends = np.arange(0, (len(items) + 1) * width, width, dtype=np.int32)
     return pa.BinaryArray.from_buffers(
@@ -91,7 +90,7 @@ def _double_text(values: Values) -> pa.Array | None:
 
 
 class _Number:
-    """Numbers of one width, the first byte first."""
+    """Fixed-width numbers in big-endian order."""
 
     def __init__(self, arrow: pa.DataType, wire: str) -> None:
         self._arrow = arrow
@@ -99,8 +98,8 @@ class _Number:
 
     def __call__(self, values: Values) -> pa.Array:
         array = pa.array(values, self._arrow)
-        made = _fixed(array.fill_null(0).to_numpy(zero_copy_only=False).astype(self._wire))
-        return made if not array.null_count else pc.if_else(array.is_valid(), made, pa.scalar(None, pa.binary()))
+        encoded = _fixed(array.fill_null(0).to_numpy(zero_copy_only=False).astype(self._wire))
+        return encoded if not array.null_count else pc.if_else(array.is_valid(), encoded, pa.scalar(None, pa.binary()))
 
 
 _AT_ONCE: Final[Mapping[tuple[Kind, int], ColumnEncoder]] = {

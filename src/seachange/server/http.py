@@ -1,6 +1,6 @@
-"""Health and measurements over HTTP: three pages that are read, and nothing else.
+"""Health and metrics over HTTP: three read-only pages.
 
-**Invariant:** the loop answers; what asks the catalog runs on one thread, so that requests never take more than that.
+**Invariant:** the event loop answers; pages that read the catalog run on one thread, so that requests never use more.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Monitor:
         self._asking = ThreadPoolExecutor(1, "seachange-http")
         self._listener: asyncio.Server | None = None
         self._open = 0
-        # Those that need the catalog are answered by a thread.
+        # Pages that read the catalog are answered by a thread.
         self._pages: dict[str, Callable[[], HttpResponse]] = {"/readyz": self._readiness, "/metrics": self._metrics}
 
     async def start(self, host: str, port: int) -> int:
-        """Gives the port."""
+        """Returns the port."""
         try:
             self._listener = await asyncio.start_server(self._serve, host, port, limit=_HEAD_BYTES_MAX)
         except OSError as problem:
@@ -75,7 +75,7 @@ class Monitor:
                     writer.write(await self._answer(reader))
                     await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            # Whoever asks so slowly, or has gone, needs no answer.
+            # The client was too slow, or has disconnected.
             pass
         finally:
             self._open -= 1
@@ -100,7 +100,7 @@ class Monitor:
             return HttpResponse(HTTPStatus.OK, "ok\n")
         page = self._pages.get(path)
         if page is None:
-            return HttpResponse(HTTPStatus.NOT_FOUND, "there are /healthz, /readyz and /metrics\n")
+            return HttpResponse(HTTPStatus.NOT_FOUND, "the pages are /healthz, /readyz and /metrics\n")
         try:
             return await asyncio.get_running_loop().run_in_executor(self._asking, page)
         except errors.Error as problem:

@@ -1,8 +1,9 @@
-"""What a connection has received and not yet worked on, between the loop that reads and the thread that works.
+"""The inbox of a connection: received messages, between the event loop that reads and the thread that works.
 
-**Invariant:** at most one thread works on a connection: whoever puts a message there starts one only if none is at
-work, and the one that finds nothing to do stops being at work under the same lock.
-**Invariant:** what has not been worked on is bounded: above `BYTES_MAX` no more is read from the client.
+**Invariant:** at most one thread works on a connection: a thread is started only if none is working, and a thread that
+finds nothing to do stops under the same lock.
+
+**Invariant:** the inbox is bounded: above `BYTES_MAX` no more is read from the client.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ _EXECUTE = b"E"
 
 class Inbox:
     def __init__(self, resume: Callable[[], None]) -> None:
-        """`resume` is called, by any thread, when reading can go on."""
+        """`resume` is called, by any thread, when reading can continue."""
         self._resume = resume
         self._frames: deque[MessageFrame] = deque()
         self._bytes = 0
         self._lock = threading.Lock()
-        # For who waits within a COPY.
+        # For a thread that waits within a COPY.
         self._changed = threading.Condition(self._lock)
         self._is_awaited = False
         self._is_busy = False
         self._is_ended = False
         self._is_cut = False
-        # How often all was done that there was to do.
+        # How often the inbox was emptied.
         self.rounds = 0
 
     def put(self, frames: Iterable[MessageFrame]) -> bool:
-        """Whether somebody has to be set to work."""
+        """Returns whether a worker must be started."""
         with self._lock:
             for frame in frames:
                 self._frames.append(frame)
@@ -44,7 +45,7 @@ class Inbox:
             return self._begin()
 
     def occupy(self, rounds: int | None = None) -> bool:
-        """Takes the place of the one at work, if it is free, and was since so many `rounds` were over."""
+        """Becomes the worker, if there is none and there was none since `rounds`."""
         with self._lock:
             if self._is_busy or rounds not in (None, self.rounds):
                 return False
@@ -52,7 +53,7 @@ class Inbox:
             return True
 
     def end(self) -> bool:
-        """The client has gone: nothing of what it sent is begun any more."""
+        """The client is gone: pending messages are dropped."""
         with self._lock:
             self._frames.clear()
             self._frames.append(TERMINATE)
@@ -69,13 +70,13 @@ class Inbox:
         return True
 
     def _is_ready(self) -> bool:
-        """An Execute is begun when it is known what follows it: alone before a Sync it is a transaction of its own,
-        and nobody waits for its answer before there was a Sync or a Flush."""
+        """An Execute is begun when the next message is known: alone before a Sync it is an autocommit statement, and no
+        client waits for its response before it has sent a Sync or a Flush."""
         return bool(self._frames) and (len(self._frames) > 1 or self._frames[0].kind != _EXECUTE)
 
     @property
     def is_busy(self) -> bool:
-        """Only the loop sets somebody to work: for it, False is for certain."""
+        """Only the loop starts workers: for it, False is reliable."""
         return self._is_busy
 
     @property
@@ -87,7 +88,7 @@ class Inbox:
         return self._bytes > BYTES_MAX
 
     def take(self) -> MessageFrame | None:
-        """None: there is nothing to do, and the caller is no longer at work."""
+        """None: there is nothing to do, and the caller is no longer the worker."""
         with self._lock:
             if not self._is_ready():
                 self._is_busy = False
@@ -96,7 +97,7 @@ class Inbox:
             return self._pop()
 
     def wait(self) -> MessageFrame:
-        """The next message, whenever it comes."""
+        """Waits for the next message."""
         with self._lock:
             self._is_awaited = True
             self._changed.wait_for(lambda: self._frames or self._is_cut)
@@ -104,7 +105,7 @@ class Inbox:
             if self._is_cut:
                 raise errors.QueryCanceled(reason="user request")
             if self._is_ended:
-                # Left where it is, for whoever takes the next.
+                # The Terminate message stays in the inbox for the message loop.
                 raise errors.CopyFailed(detail="the client has gone")
             return self._pop()
 
@@ -117,18 +118,18 @@ class Inbox:
         return frame
 
     def give_back(self, frame: MessageFrame) -> None:
-        """The last one that was taken, by who is at work and stays so: another takes its place."""
+        """Puts the last message back; called by the worker, which stays the worker."""
         with self._lock:
             self._frames.appendleft(frame)
             self._bytes += len(frame.body)
 
     def ahead(self, count: int) -> tuple[MessageFrame, ...]:
-        """The next ones, as far as they are there."""
+        """The next messages, as far as they have arrived."""
         with self._lock:
             return tuple(self._frames[i] for i in range(min(count, len(self._frames))))
 
     def interrupt(self) -> None:
-        """Ends a wait for messages, as a request to cancel does."""
+        """Ends a wait for messages, as a cancel request does."""
         with self._lock:
             self._is_cut = True
             self._changed.notify_all()

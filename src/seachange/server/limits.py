@@ -1,4 +1,4 @@
-"""What the server grants to each of its clients, as the settings of the database say."""
+"""The limits of a client, from the settings of the database."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 @dataclass(frozen=True, slots=True)
 class Limits:
     connections_max: int
-    # Of statements, and of portals, of one connection.
+    # The maximum number of prepared statements, and of portals, of one connection.
     statements_max: int
     message_bytes_max: int
     login_ms: int
-    # How long a statement may go on after it was asked to end; 0 for ever.
+    # How long a statement may continue after it was cancelled; 0 means no limit.
     stop_ms: int
 
 
 def read_limits(defaults: Mapping[str, str], connections_max: int | None = None) -> Limits:
-    """`connections_max` None: as the settings say."""
+    """`connections_max` None: the setting of the database."""
     settings = SessionSettings(defaults)
     return Limits(
         connections_max=connections_max or int(settings.get("max_connections")),
@@ -35,7 +35,7 @@ def read_limits(defaults: Mapping[str, str], connections_max: int | None = None)
 
 
 def find_patience_ms(settings: SessionSettings, status: TransactionStatus) -> int:
-    """For how long a client may say nothing; 0 for ever."""
+    """The idle timeout that applies; 0 means none."""
     name = "idle_session_timeout" if status is TransactionStatus.IDLE else "idle_in_transaction_session_timeout"
     return parse_duration_ms(settings.get(name))
 

@@ -1,4 +1,4 @@
-"""The part of a conversation before a session: who the client is, as pure steps from packets to answers."""
+"""Start-up and authentication, as pure steps from messages to responses."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from seachange.server import messages as m
 from seachange.server.auth import MECHANISM, Scram, Verifier, mock_verifier
 
 _OPTION = re.compile(r"(?:-c\s*|--)([A-Za-z_.]+)=((?:\\.|\S)*)\s*")
-# What a start-up packet says beside settings.
+# Start-up parameters that are not settings.
 _ABOUT = frozenset({"user", "database", "options", "replication"})
 
 
 @dataclass(frozen=True, slots=True)
 class AuthConfig:
-    """Who may come in: users with their passwords, the roles of the catalog (`others`), or everybody where `trust`
-    says so. `follow` reads the catalog up to its head, which may take a while."""
+    """Authentication: users with their passwords, the roles of the catalog (`others`), or everyone if `trust`. `follow`
+    reads the catalog up to its head, which may take a while."""
 
     verifiers: Mapping[str, Verifier]
     trust: bool = False
-    # Makes the salts of users that there are not.
+    # The secret for the salts of users that do not exist.
     secret: bytes = b""
     others: Callable[[str], Verifier | None] | None = None
     follow: Callable[[], object] | None = None
@@ -72,7 +72,7 @@ class Login:
 
     def answer(self, frame: m.MessageFrame) -> bytes:
         if frame.kind != b"p" or self._scram is None:
-            raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r} before the log-in")
+            raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r} before authentication")
         if not self._is_begun:
             self._is_begun = True
             first = m.read_sasl_start(frame.body)
@@ -84,13 +84,14 @@ class Login:
         return last + m.AUTHENTICATED
 
     def check_current(self) -> None:
-        """InvalidPassword if the password has been changed while the client proved that it knows it."""
+        """Raises InvalidPassword if the password was changed during authentication."""
         if not self.auth_config.trust and self.auth_config.find(self.user) != self._verifier:
             raise errors.InvalidPassword(user=self.user)
 
 
 def read_options(text: str) -> dict[str, str]:
-    """
+    """Parses the `options` start-up parameter.
+
     >>> read_options("-c statement_timeout=5s --search_path=a,b")
     {'statement_timeout': '5s', 'search_path': 'a,b'}
     """

@@ -1,7 +1,7 @@
-"""The messages of PostgreSQL's protocol 3.0: frames taken out of a stream, their contents read, answers built.
+"""The messages of PostgreSQL's protocol 3.0: splitting a stream into messages, parsing them, and building responses.
 
-**Invariant:** no length that a client sends is believed beyond its limit, and nothing is read beyond a message's end.
-Whatever the bytes are, reading them ends with a value or with a ProtocolViolation.
+**Invariant:** a length sent by a client is checked against its limit, and nothing is read beyond a message's end. For
+any input, parsing ends with a value or with a ProtocolViolation.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ GSS_REQUEST = (1234, 5680)
 CANCEL_REQUEST = (1234, 5678)
 
 STARTUP_BYTES_MAX = 10_000
-# Before its password was checked a client has no reason to send much.
+# Before authentication a client has no reason to send much.
 LOGIN_BYTES_MAX = 65_536
 
 _COLUMNS_MAX = (1 << 15) - 1
 _INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">I")
 _NULL = b"\xff\xff\xff\xff"
-# Of every message after the log-in: its letter and its length.
+# The header of every message after start-up: its type byte and its length.
 HEAD_BYTES = 5
 _ROW_HEAD = struct.Struct(">cih")
-# Lengths of values as they are sent, for those that are short.
+# Precomputed encodings of short lengths.
 _LENGTHS_KEPT = 256
 _LENGTHS = tuple(map(_INT32.pack, range(_LENGTHS_KEPT)))
 
 
 class MessageFrame(NamedTuple):
-    """A message as it came: `kind` is its letter, empty for the packets before the log-in."""
+    """A message as received: `kind` is its type byte, empty for start-up packets."""
 
     kind: bytes
     body: bytes
 
 
 class FrameReader:
-    """Cuts a stream into messages; the first one has no letter."""
+    """Splits a stream into messages; the first one has no type byte."""
 
     def __init__(self) -> None:
         self._data = bytearray()
-        # Where the next message begins: what is before it goes when all that is whole was taken.
+        # The start of the next message; the bytes before it are dropped when all complete messages have been taken.
         self._at = 0
         self.is_started = False
         self.bytes_max = LOGIN_BYTES_MAX
@@ -66,7 +66,7 @@ class FrameReader:
         (length,) = _INT32.unpack_from(data, body - 4)
         limit = self.bytes_max if self.is_started else STARTUP_BYTES_MAX
         if not 4 <= length <= limit:
-            raise errors.ProtocolViolation(detail=f"a message of {length} bytes, where 4 to {limit} are possible")
+            raise errors.ProtocolViolation(detail=f"invalid message length {length}: it must be between 4 and {limit}")
         end = body - 4 + length
         if len(data) < end:
             self._drop()
@@ -89,7 +89,7 @@ class Body:
     def take(self, size: int) -> bytes:
         end = self._position + size
         if size < 0 or end > len(self._data):
-            raise errors.ProtocolViolation(detail="a message ends before its last field")
+            raise errors.ProtocolViolation(detail="insufficient data left in message")
         taken = self._data[self._position : end]
         self._position = end
         return taken
@@ -98,7 +98,7 @@ class Body:
         return int(_INT16.unpack(self.take(2))[0])
 
     def count(self) -> int:
-        """A number of things, of which there may be more than a signed one counts."""
+        """A count, which PostgreSQL sends as an unsigned 16-bit integer."""
         return int.from_bytes(self.take(2), "big")
 
     def int32(self) -> int:
@@ -110,7 +110,7 @@ class Body:
     def text(self) -> str:
         end = self._data.find(b"\0", self._position)
         if end < 0:
-            raise errors.ProtocolViolation(detail="a text without an end")
+            raise errors.ProtocolViolation(detail="invalid string in message")
         found = decode_text(self.take(end - self._position))
         self._position = end + 1
         return found
@@ -124,7 +124,7 @@ class Body:
 
     def end(self) -> None:
         if self._position != len(self._data):
-            raise errors.ProtocolViolation(detail="a message goes on behind its last field")
+            raise errors.ProtocolViolation(detail="invalid message format: extra data after the last field")
 
 
 def decode_text(data: bytes) -> str:
@@ -134,7 +134,7 @@ def decode_text(data: bytes) -> str:
         raise errors.InvalidByteSequence(bytes=data[problem.start : problem.start + 4].hex(" ")) from None
 
 
-# What clients send.
+# Client messages.
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Startup:
     major: int
     minor: int
     parameters: dict[str, str]
-    # For the requests that only look like one.
+    # For the requests that only look like a start-up packet.
     rest: bytes = b""
 
 
@@ -203,7 +203,7 @@ def read_bind(body: bytes) -> Bind:
 
 
 def spread_formats(formats: Sequence[int], count: int) -> tuple[int, ...]:
-    """None given: all are text; one: it is that of all."""
+    """No format means text for all; a single one applies to all."""
     if not formats:
         formats = (0,) * count
     elif len(formats) == 1:
@@ -216,7 +216,7 @@ def spread_formats(formats: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 class Named(NamedTuple):
-    """What Describe and Close are about: a statement (S) or a portal (P)."""
+    """The target of Describe and Close: a statement (S) or a portal (P)."""
 
     kind: str
     name: str
@@ -263,7 +263,7 @@ def read_sasl_start(body: bytes) -> SaslStart:
     return SaslStart(mechanism, data)
 
 
-# What the server answers.
+# Server messages.
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
@@ -326,7 +326,7 @@ def report(kind: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a row description; `width` is -1 where it varies, `table` and `attribute` are 0 of an expression."""
+    """A column of a row description; `width` is -1 if it varies, `table` and `attribute` are 0 for an expression."""
 
     name: str
     oid: int
@@ -342,15 +342,15 @@ _FIELD = struct.Struct(">IhIhih")
 
 def _column_count(count: int) -> bytes:
     if count > _COLUMNS_MAX:
-        raise errors.ProgramLimitExceeded(detail=f"a result of {count} columns; clients are told of {_COLUMNS_MAX}")
+        raise errors.ProgramLimitExceeded(detail=f"a result can have at most {_COLUMNS_MAX} columns, not {count}")
     return _INT16.pack(count)
 
 
 def row_description(fields: Sequence[Field]) -> bytes:
     parts = [_column_count(len(fields))]
     for field in fields:
-        told = (field.table, field.attribute, field.oid, field.width, field.modifier, field.format)
-        parts += (_text(field.name), _FIELD.pack(*told))
+        described = (field.table, field.attribute, field.oid, field.width, field.modifier, field.format)
+        parts += (_text(field.name), _FIELD.pack(*described))
     return message(b"T", b"".join(parts))
 
 
@@ -359,13 +359,13 @@ def parameter_description(oids: Sequence[int]) -> bytes:
 
 
 def peek_bound(body: bytes) -> str:
-    """The statement that a Bind names; nothing else of it is read."""
+    """The statement that a Bind names, without parsing the rest."""
     _, _, rest = body.partition(b"\0")
     return rest.partition(b"\0")[0].decode(errors="replace")
 
 
 def data_rows(rows: Iterable[Sequence[Any]], encoders: Sequence[Callable[[Any], bytes]]) -> bytes:
-    """A message for each row; `encoders` make bytes of the values that are not NULL."""
+    """A message for each row; `encoders` encode the values that are not NULL."""
     pack, head = _INT32.pack, _ROW_HEAD.pack
     count = len(encoders)
     parts: list[bytes] = []
@@ -388,7 +388,7 @@ def data_rows(rows: Iterable[Sequence[Any]], encoders: Sequence[Callable[[Any], 
 
 
 def copy_response(kind: bytes, columns: int, form: int) -> bytes:
-    """COPY in (G) or out (H) begins, in one of the text formats or in binary."""
+    """Begins COPY in (G) or out (H), in a text format or in binary."""
     return message(kind, bytes([form]) + _column_count(columns) + _INT16.pack(form) * columns)
 
 

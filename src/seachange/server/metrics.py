@@ -1,4 +1,4 @@
-"""What a node has counted, and what it and its catalog hold now, as families of measurements."""
+"""The metrics of a node: its counters, and the current state of the node and its catalog."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from seachange.server.exposition import MetricFamily, Sample, histogram_samples
 
 _US = 1_000_000
 _BOUNDS_S = tuple(bound / _US for bound in BOUNDS_US)
-# Of what begins and ends a transaction, or is no statement of the grammar.
+# For transaction control, and for text that is not a statement.
 _OTHER = "other"
 
-# Why statements fail, by the longest beginning of their SQLSTATE.
+# The cause of a failure, by the longest matching prefix of its SQLSTATE.
 _CAUSES = {
     "0A": "not supported",
     "08": "connection",
@@ -49,7 +49,7 @@ def cause_of(sqlstate: str) -> str:
 
 
 def collect_metrics(node: Node, clients: int, strangers: int) -> Iterator[MetricFamily]:
-    """`clients` are logged in, `strangers` are about to. Asks the catalog: not for the loop."""
+    """`clients` are logged in, `strangers` are not yet. Reads the catalog, so it must not run on the event loop."""
     yield from _counted(node)
     yield from _held(node, clients, strangers)
     yield from _jobs(node.parts.catalog.jobs())
@@ -65,27 +65,27 @@ def _counted(node: Node) -> Iterator[MetricFamily]:
     yield MetricFamily(
         "seachange_statement_seconds",
         "histogram",
-        "How long statements took, with all that belongs to them, by their commands.",
+        "Duration of statements, including their commit, by command.",
         tuple(sample for command, each in statements.items() for sample in _timed(each, command=command)),
     )
     yield MetricFamily(
         "seachange_statements_total",
         "counter",
-        "Statements that ended, well or not.",
+        "Statements that have ended, successfully or not.",
         tuple(Sample(each.read().count, {"command": command}) for command, each in statements.items()),
     )
     yield MetricFamily(
         "seachange_aborts_total",
         "counter",
-        "Statements that failed, and with them what was not committed, by cause and SQLSTATE.",
+        "Statements that failed, with their transaction, by cause and SQLSTATE.",
         tuple(Sample(count, {"cause": cause_of(state), "sqlstate": state}) for state, count in failures),
     )
-    yield MetricFamily("seachange_commit_seconds", "histogram", "How long commits took.", _timed(meters.commits))
-    yield _counter("seachange_commits_total", "Commits that wrote.", commits)
-    yield _counter("seachange_conflicts_total", "Commits refused for a conflict, tried again or not.", conflicts)
+    yield MetricFamily("seachange_commit_seconds", "histogram", "Duration of commits.", _timed(meters.commits))
+    yield _counter("seachange_commits_total", "Commits with writes.", commits)
+    yield _counter("seachange_conflicts_total", "Commits refused because of a conflict, retried or not.", conflicts)
     drains = meters.drains.read()
     yield _counter("seachange_drains_total", "Waits of schema changes for older transactions.", drains.count)
-    yield _counter("seachange_version_wait_seconds_total", "How long these waits took.", drains.sum_us / _US)
+    yield _counter("seachange_version_wait_seconds_total", "Total duration of these waits.", drains.sum_us / _US)
     yield _rows(meters.pipeline_rows)
 
 
@@ -93,15 +93,15 @@ def _held(node: Node, clients: int, strangers: int) -> Iterator[MetricFamily]:
     facts = node.statistics()
     holdings = node.parts.catalog.holdings()
     live = sum(record.live for record in node.parts.catalog.nodes())
-    yield _counter("seachange_compactions_total", "Indexes that were folded.", facts["compactions"])
+    yield _counter("seachange_compactions_total", "Indexes that were compacted.", facts["compactions"])
     yield _gauge("seachange_connections", "Clients that are logged in.", clients)
-    yield _gauge("seachange_connections_starting", "Clients that are about to log in.", strangers)
+    yield _gauge("seachange_connections_starting", "Clients that have not logged in yet.", strangers)
     yield _gauge("seachange_open_transactions", "Transactions that are open.", facts["open_transactions"])
-    yield _gauge("seachange_applied_sequence", "The last commit that this node knows of.", facts["applied"])
+    yield _gauge("seachange_applied_sequence", "The last commit that this node has applied.", facts["applied"])
     yield _gauge("seachange_nodes", "Nodes of the database that are alive.", live)
     yield _gauge("seachange_segments", "Files that the catalog refers to.", holdings.segments)
     yield _gauge("seachange_segment_bytes", "The size of these files.", holdings.bytes)
-    yield _gauge("seachange_superseded_segments", "Those of them that only history needs.", holdings.superseded)
+    yield _gauge("seachange_superseded_segments", "Files of these that only older snapshots need.", holdings.superseded)
     yield _gauge("seachange_gc_backlog_files", "Files that are to be deleted.", holdings.garbage)
 
 
@@ -110,7 +110,7 @@ def _jobs(records: tuple[JobRecord, ...]) -> Iterator[MetricFamily]:
     yield MetricFamily(
         "seachange_jobs",
         "gauge",
-        "Jobs by their status; of those that are over, the ones that are still kept.",
+        "Jobs by status, including finished ones that are still kept.",
         tuple(Sample(counts[status], {"status": status.value}) for status in JobStatus),
     )
     progress: list[Sample] = []
@@ -125,8 +125,10 @@ def _jobs(records: tuple[JobRecord, ...]) -> Iterator[MetricFamily]:
         labels = {"job": str(record.id), "status": record.status.value}
         progress.append(Sample(job.fraction_done or 0, labels))
         done.append(Sample(job.rows_read, labels))
-    yield MetricFamily("seachange_job_progress", "gauge", "How much of a job is done, up to 1.", tuple(progress))
-    yield MetricFamily("seachange_job_rows", "gauge", "How many rows a job has read.", tuple(done))
+    yield MetricFamily(
+        "seachange_job_progress", "gauge", "Fraction of a job that is done, from 0 to 1.", tuple(progress)
+    )
+    yield MetricFamily("seachange_job_rows", "gauge", "Rows that a job has read.", tuple(done))
 
 
 def _rows(rows: CounterByName) -> MetricFamily:

@@ -1,11 +1,11 @@
-"""What is to be sent to a client, from whoever works for it to the loop that writes.
+"""The outbox of a connection: output from the thread that works for a client to the loop that writes.
 
-**Invariant:** what a slow reader has not taken is bounded: whoever sends waits while the transport is full, or while
-much is on its way to it. On the loop nobody waits: there, what is sent is one short result, and nothing while there is
-no room.
-**Invariant:** bytes arrive in the order in which they were sent. A thread writes to the socket itself only while
-nothing is under way, and with the lock that whoever gives up the socket takes first: by then its number is not
-another's.
+**Invariant:** unread output is bounded: a sender waits while the transport is full, or while much is on its way to it.
+The loop never waits: it sends only one short result, and nothing while there is no room.
+
+**Invariant:** bytes arrive in the order in which they were sent. A thread writes to the socket directly only while
+nothing is pending, and with the lock that is also taken before the socket is closed, so that its descriptor cannot have
+been reused.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from seachange.runtime.nonblocking import is_hasty
 
 _GATHERED_BYTES_MAX = 64 << 10
 _UNDERWAY_BYTES_MAX = 1 << 20
-# Less is written by whoever has it, without waking the loop.
+# Shorter output is written by the sender itself, without waking the loop.
 _SHORT_BYTES_MAX = 16 << 10
 
 
 class Outbox:
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.WriteTransport, socket: int = -1) -> None:
-        """`socket` is the number of the transport's, where what is sent is what goes over it."""
+        """`socket` is the descriptor of the transport's socket, if output is not encrypted."""
         self._loop = loop
         self._transport = transport
         self._socket = socket
@@ -37,11 +37,11 @@ class Outbox:
         self._is_cut = False
         self.is_gone = False
 
-    # For who works.
+    # For the worker.
 
     def send(self, data: bytes) -> None:
         if not self._gathered and not self.has_room and not is_hasty():
-            # What was sent before, in however short pieces, is to be taken first.
+            # Earlier output, in however short pieces, must be read by the client first.
             self._await_room()
         self._gathered += data
         if len(self._gathered) >= _GATHERED_BYTES_MAX and not is_hasty():
@@ -52,7 +52,7 @@ class Outbox:
             raise errors.ProtocolViolation(detail="the client has gone")
 
     def flush(self) -> None:
-        """One write for all that was gathered."""
+        """Writes all collected output at once."""
         data = bytes(self._gathered)
         self._gathered.clear()
         if not data or self.is_gone:
@@ -69,23 +69,23 @@ class Outbox:
             self._loop.call_soon_threadsafe(self._write, data)
 
     def _write_now(self, data: bytes) -> int:
-        """How many bytes of it the system takes. With the lock held."""
+        """The number of bytes that the system accepted. Requires the lock."""
         if self._socket < 0 or self._underway_bytes or self.is_gone or self._transport.get_write_buffer_size():
             return 0
         try:
             return os.write(self._socket, data)
         except OSError:
-            # Full, or broken, of which the loop hears.
+            # Full, or broken, which the loop will notice.
             return 0
 
     def _await_room(self) -> bool:
-        """Whether the wait was cut."""
+        """Returns whether the wait was interrupted."""
         with self._lock:
             self._changed.wait_for(self._is_free)
             return self._is_cut and not self.is_gone
 
     def close(self, last: bytes = b"") -> None:
-        """After what was sent, and a last word, which waits for nobody."""
+        """Closes after pending output and a last message, without waiting for the client."""
         self._gathered += last
         self.flush()
         if not self.is_gone:
@@ -93,21 +93,21 @@ class Outbox:
 
     @property
     def has_room(self) -> bool:
-        """Whether the client has taken enough of what was sent."""
+        """Whether the client has read enough of the output."""
         return self._is_writable and self._underway_bytes <= _UNDERWAY_BYTES_MAX
 
     def _is_free(self) -> bool:
         return self.is_gone or self._is_cut or self.has_room
 
     def mend(self) -> None:
-        """Another statement begins: who interrupted the last one did not mean this."""
+        """A new statement begins: an interrupt was for the last one."""
         with self._lock:
             self._is_cut = False
 
     # For other threads.
 
     def interrupt(self) -> None:
-        """Ends the wait for a slow reader, as a request to cancel does."""
+        """Ends the wait for a slow reader, as a cancel request does."""
         with self._lock:
             self._is_cut = True
             self._changed.notify_all()
@@ -127,7 +127,7 @@ class Outbox:
             self._changed.notify_all()
 
     def lose(self) -> None:
-        """The connection is gone: nobody waits for it any more."""
+        """The connection is gone: wakes all waiters."""
         with self._lock:
             self.is_gone = True
             self._changed.notify_all()

@@ -16,8 +16,8 @@ from seachange.values.types import SqlType
 
 @dataclass(slots=True)
 class Statement:
-    """`named` None: an empty text. `oids` are the types that the client gave its parameters, 0 where it did not; what
-    the server has found out is kept in `types` and `columns`."""
+    """`named` None: an empty text. `oids` are the parameter types that the client declared, 0 where it did not;
+    inferred types are cached in `types` and `columns`."""
 
     named: NamedStatement | None
     oids: tuple[int, ...] = ()
@@ -30,7 +30,7 @@ class Statement:
         return self.named.prepared if self.named is not None else None
 
     def check_columns(self, found: tuple[ResultColumn, ...] | None) -> None:
-        """What a client was told of the rows holds as long as it has the statement."""
+        """Raises if the result columns differ from those that the client was sent for this statement."""
         if not self.is_described or self.columns is None or found is None:
             return
         if [(c.name, c.oid) for c in self.columns] != [(c.name, c.oid) for c in found]:
@@ -40,13 +40,13 @@ class Statement:
 
 @dataclass(slots=True)
 class Portal:
-    """A statement with its values. Run once, it keeps what is left of its rows."""
+    """A statement with its parameter values. Once run, it keeps the remaining rows."""
 
     statement: Statement
     values: Sequence[Any] = ()
     formats: tuple[int, ...] = ()
     cursor: OpenCursor | None = None
-    # Whether it is a cursor of the session as well, and ends with that.
+    # Whether it is also a cursor of the session, and is closed with it.
     is_shared: bool = False
 
     @property
@@ -55,7 +55,7 @@ class Portal:
 
 
 class Statements:
-    """Those with names are the session's own: EXECUTE finds them, DEALLOCATE and DISCARD ALL end them."""
+    """Named statements belong to the session: EXECUTE finds them, DEALLOCATE and DISCARD ALL remove them."""
 
     def __init__(self, named: NamedStatements, count_max: int) -> None:
         self._named = named

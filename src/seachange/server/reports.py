@@ -1,13 +1,13 @@
-"""Errors and notices as clients get them: fields by their letters."""
+"""Error and notice messages: fields by their type letters."""
 
 from __future__ import annotations
 
 from seachange import errors
 from seachange.server.messages import report
 
-# What an error knows of the object that it is about, and the letter of the field.
+# Fields of errors that name an object, and the letter of the message field.
 _OBJECT_FIELDS = (("relation", "t"), ("column", "c"), ("constraint", "n"))
-# Errors that drivers know by the function of PostgreSQL's that raises them.
+# Errors that drivers recognise by the PostgreSQL function that raises them.
 _ROUTINES: dict[type[errors.Error], str] = {errors.ResultTypeChanged: "RevalidateCachedQuery"}
 
 

@@ -1,7 +1,7 @@
 """The passwords of the roles in the catalog, as the node knows them now.
 
-**Invariant:** a login that arrives after ALTER ROLE or DROP ROLE has returned, on any node, is checked with what it
-says: the node reads the catalog's head before it asks for the password, and again before the session begins.
+**Invariant:** a login that arrives after ALTER ROLE or DROP ROLE has returned, on any node, is checked against the new
+state: the node reads the catalog's head before it asks for the password, and again before the session begins.
 """
 
 from __future__ import annotations

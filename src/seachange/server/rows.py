@@ -10,7 +10,7 @@ from seachange.server.values import encoder, modifier, width
 from seachange.sql.port.result import ResultColumn, Row
 
 _ROWS_AT_ONCE = 4_096
-# Of fewer rows it takes longer to make columns.
+# For fewer rows, encoding by columns is slower.
 _ROWS_FRAMED_MIN = 32
 
 
@@ -24,7 +24,7 @@ def _field(column: ResultColumn, form: int) -> Field:
 
 
 def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
-    """In pieces of many rows each."""
+    """Encodes the rows in batches."""
     forms = spread_formats(formats, len(columns))
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[first : first + _ROWS_AT_ONCE]
@@ -36,7 +36,7 @@ def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: S
 
 
 def encode_each(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
-    """A message for each row, by itself."""
+    """One message per row."""
     forms = spread_formats(formats, len(columns))
     for row in rows:
         yield _one_by_one((row,), columns, forms)

@@ -1,4 +1,4 @@
-"""The server: listens, counts its clients, runs their statements on threads, and ends in good order."""
+"""The server: listens, counts its clients, runs their statements on threads, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from seachange.server.throttle import Throttle
 from seachange.server.worker_threads import WorkerThreads
 
 _BACKLOG = 512
-# How long the server may take to end, and the parts of it after which statements are cancelled, connections are cut,
-# and threads are left behind.
+# The maximum duration of a shutdown, and the fractions of it after which statements are cancelled, connections are
+# closed, and threads are abandoned.
 GRACE_SECONDS = 10.0
 _CANCEL_AT, _CUT_AT, _LEAVE_AT = 0.5, 0.75, 0.9
-# How often statements that are to end are looked at.
+# How often cancelled statements are checked.
 _OVERDUE_LOOK_SECONDS = 0.5
-# How many may stand at the door even of a small server.
+# The minimum limit for connections that are not authenticated yet.
 _STRANGERS_MAX = 100
 
 
@@ -34,11 +34,11 @@ class ServerOptions:
     port: int
     auth_config: AuthConfig
     tls: ssl.SSLContext | None = None
-    # None: as the settings of the database say.
+    # None: the setting of the database.
     connections_max: int | None = None
-    # How long the server may take to end.
+    # The maximum duration of a shutdown.
     grace_seconds: float = GRACE_SECONDS
-    # Whether a connection that is not encrypted is refused.
+    # Whether an unencrypted connection is refused.
     requires_tls: bool = False
 
 
@@ -52,7 +52,7 @@ class Server:
         self.limits = read_limits(node.parts.settings, options.connections_max)
         self.throttle = Throttle()
         self._options = options
-        # Everybody with a socket, and those of them that may come in, by their numbers.
+        # All sockets, and the authenticated clients by their numbers.
         self._arrived: set[ClientSocket] = set()
         self._clients: dict[int, ClientSocket] = {}
         self._numbers: dict[ClientSocket, int] = {}
@@ -64,7 +64,7 @@ class Server:
         self._is_empty.set()
 
     async def start(self) -> int:
-        """Gives the port."""
+        """Returns the port."""
         loop = asyncio.get_running_loop()
         try:
             self._listener = await loop.create_server(
@@ -84,8 +84,8 @@ class Server:
         self._overdue_timer = loop.call_later(_OVERDUE_LOOK_SECONDS, self._end_overdue, loop)
 
     async def stop(self) -> bool:
-        """No new clients; those at work finish within their part of the grace, or are told that they cannot. False:
-        a statement did not stop even so."""
+        """Accepts no new clients; running statements get a part of the grace period, then they are cancelled. Returns
+        False if a statement did not stop even then."""
         self.is_stopping = True
         if self._listener is not None:
             self._listener.close()

@@ -1,19 +1,19 @@
-"""Slows down guessing: an address from which wrong passwords came may try so often, and no more often.
+"""Throttling of password guessing: an address with failed logins may try only at a limited rate.
 
-**Invariant:** whether a password is right is not told sooner than that it is wrong, so nothing is gained by not waiting
-for the answer; and whoever comes from elsewhere waits for nobody.
+**Invariant:** a right password is not reported sooner than a wrong one, so a client gains nothing by not waiting for
+the answer; and clients from other addresses are not delayed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# So many mistakes are anybody's, and are forgotten after this time.
+# This many failures are allowed without delay, and are forgotten after this time.
 FREE_FAILURES = 5
 MEMORY_US = 60_000_000
-# The time between two tries of an address that has made more.
+# The interval between attempts of an address with more failures.
 SPACING_US = 500_000
-# With more addresses than this, the oldest failures are forgotten.
+# Above this number of addresses, the oldest failures are forgotten.
 _ADDRESSES_MAX = 10_000
 
 
@@ -24,13 +24,13 @@ class _Record:
 
 
 class Throttle:
-    """Used by the loop alone."""
+    """Used by the event loop only."""
 
     def __init__(self) -> None:
         self._by_address: dict[str, _Record] = {}
 
     def admit(self, address: str, now_us: int, wait_us_max: int) -> int | None:
-        """In how many microseconds a try may begin; None: it would be too long, and it may not."""
+        """The delay in microseconds until an attempt may begin; None if it would exceed the maximum."""
         record = self._by_address.get(address)
         if record is None:
             return 0
@@ -49,7 +49,7 @@ class Throttle:
     def note_failure(self, address: str, now_us: int) -> None:
         record = self._by_address.pop(address, None) or _Record()
         record.failures_us = [*record.failures_us[-FREE_FAILURES:], now_us]
-        # The one that failed last comes last.
+        # The most recent failure is last.
         self._by_address[address] = record
         if len(self._by_address) > _ADDRESSES_MAX:
             del self._by_address[next(iter(self._by_address))]

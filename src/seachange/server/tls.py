@@ -1,4 +1,4 @@
-"""The certificate by which the server is known, and its key."""
+"""The TLS context: the server's certificate and its key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def load_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     """`key` None: it is in the same file."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # A client's attempt to have its connection upgraded twice is not ours to answer.
+    # Renegotiation is not supported.
     context.options |= ssl.OP_NO_RENEGOTIATION
     try:
         context.load_cert_chain(certificate, key)

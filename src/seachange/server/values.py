@@ -1,4 +1,4 @@
-"""Values on the wire, by PostgreSQL's numbers of types: of results to bytes, of parameters from them."""
+"""Values on the wire, by PostgreSQL's type OIDs: encoding of results, decoding of parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT_FORM, BINARY_FORM = 0, 1
 
 Encoder = Callable[[Any], bytes]
 
-# What PostgreSQL adds to the modifier of a type.
+# PostgreSQL's offset of type modifiers.
 _MODIFIED = 4
 _DOUBLE = SqlType(Kind.DOUBLE)
 _TEXTS = array_of(TEXT)
@@ -51,14 +51,14 @@ def width(column: ResultColumn) -> int:
 
 
 def encoder(column: ResultColumn, form: int) -> Encoder:
-    """What makes bytes of a value that is not NULL."""
+    """The function that encodes a value that is not NULL."""
     if column.type is None:
         return _encode_untyped
     return _text_encoder(column.type) if form == TEXT_FORM else _binary_encoder(column.type)
 
 
 def _encode_untyped(value: Any) -> bytes:
-    """Of a type that clients know as text."""
+    """For a type that clients see as text."""
     if isinstance(value, bool):
         return b"t" if value else b"f"
     return b"\\x" + value.hex().encode() if isinstance(value, bytes) else str(value).encode()
@@ -67,7 +67,7 @@ def _encode_untyped(value: Any) -> bytes:
 def _encode_double(value: float) -> bytes:
     text = repr(value)
     if len(text) <= _PLAIN_CHARS_MAX and "e" not in text and "n" not in text:
-        # Of so few digits there is no other text that is as short, and PostgreSQL writes none with an exponent.
+        # With so few digits, no other text is as short, and PostgreSQL uses no exponent.
         return text.removesuffix(".0").encode()
     return str(show_text(_DOUBLE, value)).encode()
 
@@ -81,7 +81,7 @@ def _text_encoder(type_: SqlType) -> Encoder:
     if type_.kind is Kind.DOUBLE:
         return _encode_double
     if type_.kind is Kind.NUMERIC:
-        # The sum of integers is one, of more digits than others have.
+        # A sum of integers is an integer with more digits than others.
         return lambda value: (str(value) if isinstance(value, int) else f"{value:f}").encode()
     return lambda value: str(show_text(type_, value)).encode()
 
@@ -94,7 +94,7 @@ def _binary_encoder(type_: SqlType) -> Encoder:
 
 
 def decode(type_: SqlType | None, form: int, data: bytes | None) -> Any:
-    """The value of a parameter; of a type that is not known, its text."""
+    """The value of a parameter; for an unknown type, its text."""
     if data is None:
         return None
     if form == BINARY_FORM:
@@ -106,8 +106,8 @@ def decode(type_: SqlType | None, form: int, data: bytes | None) -> Any:
 
 
 def _given(type_: SqlType, value: Any) -> Any:
-    """As a program gives it: of elements that rows hold as texts a query could not tell the type. Numbers keep the
-    digits that they came with: how many there may be is known to who stores them."""
+    """The value as a program would pass it: elements that are stored as text would lose their type in a query. Numbers
+    keep their digits: the target column limits them."""
     if type_.kind is Kind.NUMERIC:
         return exact_numeric(value)
     if type_.element is not None and type_.element.kind is Kind.NUMERIC:

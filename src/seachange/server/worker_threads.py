@@ -1,7 +1,6 @@
-"""The threads that work for clients: as many as ever were busy at once.
+"""The worker threads for clients; their number grows to the maximum that was ever busy at once.
 
-**Invariant:** every piece of work has a thread of its own from the start, one that was idle or a new one: none waits
-for another to end, however long that takes.
+**Invariant:** each piece of work gets a thread at once, an idle one or a new one: none waits for another to end.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ Work = Callable[[], object]
 
 
 class WorkerThreads:
-    """A pool of threads gives a future for each piece of work, which costs as much as a short statement."""
+    """Used instead of a ThreadPoolExecutor, whose futures cost as much as a short statement."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
         self._idle = 0
         self._threads: list[threading.Thread] = []
-        # None: the thread that takes it ends.
+        # None ends the thread that takes it.
         self._work: SimpleQueue[Work | None] = SimpleQueue()
 
     def run(self, work: Work) -> None:
@@ -50,7 +49,8 @@ class WorkerThreads:
                 self._idle += 1
 
     def stop(self, timeout_s: float) -> bool:
-        """After what was given to it. False: some work did not end in time; its threads end with the process."""
+        """Stops after pending work. Returns False if some work did not end in time; its threads end with the
+        process."""
         with self._lock:
             threads = list(self._threads)
         for _ in threads:

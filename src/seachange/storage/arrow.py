@@ -1,6 +1,6 @@
 """SQL types and index layouts as Arrow types and schemas.
 
-Columns are called after their ids (`c7`) in every file and batch, so that a rename moves no bytes.
+Columns are named by their ids (`c7`) in every file and batch, so that a rename rewrites nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARAMETRIC: dict[Kind, Callable[[SqlType], pa.DataType]] = {
 
 @cache
 def arrow_type(type_: SqlType) -> pa.DataType:
-    """How rows hold values of the type, in memory and in files."""
+    """The Arrow type of stored values, in memory and in files."""
     if type_.element is not None:
         return pa.list_(pa.string() if type_.element.kind is Kind.UUID else arrow_type(type_.element))
     special = _PARAMETRIC.get(type_.kind)
@@ -40,7 +40,7 @@ _NUMBERS: Final = {arrow_type(SqlType(kind)): SqlType(kind) for kind in _WHOLE_A
 
 
 def sql_number(type_: pa.DataType) -> SqlType | None:
-    """The type of the numbers in an Arrow array; None if it has others."""
+    """The SQL type of the numbers in an Arrow array; None if they have none."""
     if pa.types.is_decimal(type_):
         return SqlType(Kind.NUMERIC, type_.precision, type_.scale)
     return _NUMBERS.get(type_)
@@ -58,12 +58,12 @@ def schema_of(columns: Iterable[tuple[ColumnId, SqlType]]) -> pa.Schema:
 
 
 def read_stored(text: str, type_: SqlType) -> str:
-    """A stored column, or what is a value of the type already, as DuckDB text for a value in expressions."""
+    """DuckDB text for the value of a stored column; a value of the type is accepted too."""
     return text if type_.stored == type_.duckdb else f"CAST({text} AS {type_.duckdb})"
 
 
 def write_stored(text: str, type_: SqlType) -> str:
-    """The opposite: DuckDB text for what a row holds, of one that gives a value of the type or is stored already."""
+    """The inverse: DuckDB text for the stored form of a value; a stored value is accepted too."""
     if type_.element is not None:
         if type_.element.kind is Kind.UUID:
             return f"CAST({text} AS VARCHAR[])"
@@ -82,7 +82,7 @@ def write_stored(text: str, type_: SqlType) -> str:
 
 
 def interval_text(text: str) -> str:
-    """The canonical text of an interval, or of one that is stored."""
+    """The canonical text of an interval, or of a stored one."""
     months = "date_part('year', i) * 12 + date_part('month', i)"
     time = "date_part('hour', i) * 3600000000 + date_part('minute', i) * 60000000 + date_part('microsecond', i)"
     made = f"concat({months}, ' months ', date_part('day', i), ' days ', {time}, ' microseconds')"

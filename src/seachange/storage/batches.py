@@ -1,10 +1,10 @@
 """Inline batches: a few rows of one index as one Arrow record batch without its schema.
 
 The first column is the op of each row; the others are the stored columns of the index in the batch's layout. A
-tombstone carries its entry key and NULL elsewhere.
+tombstone has its entry key and NULL elsewhere.
 
-**Invariant:** no row comes from a batch whose checksum is not the recorded one. One without a checksum, of a release
-that knew none, is read as it is; compaction brings its rows into files, which have one.
+**Invariant:** no row is read from a batch whose checksum is not the recorded one. A batch of a release without
+checksums is read as it is; compaction moves its rows to files, which have one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 _OP_FIELD = pa.field(OP_COLUMN, pa.int8())
 
 
-# What a checksum covers before the rows: index, layout and their number.
+# The part of the checksummed data before the rows: index, layout and number of rows.
 _HEADER = struct.Struct("<qqq")
 
 
@@ -43,7 +43,7 @@ def is_damaged(batch: InlineBatch) -> bool:
 
 
 def _checksum(index_id: int, layout_id: int, rows: int, payload: bytes) -> int:
-    """Signed, as catalogs keep numbers; never 0, which says that there is none."""
+    """Signed, as catalogs store integers; never 0, which stands for no checksum."""
     digest = xxhash.xxh3_64(_HEADER.pack(index_id, layout_id, rows))
     digest.update(payload)
     return (digest.intdigest() - (1 << 63)) or 1
@@ -74,8 +74,8 @@ class BatchCodec:
 def read_batch(
     batch: InlineBatch, table: str, codec_of: Callable[[LayoutId], BatchCodec]
 ) -> tuple[list[int], list[Row]]:
-    """Ops and rows of a batch that came from a catalog; `table` is what an error calls the table."""
-    # First: a layout that is not known is damage too.
+    """The ops and rows of a batch from a catalog; `table` is the name for error messages."""
+    # Checked first, since an unknown layout is damage too.
     if is_damaged(batch):
         raise errors.InlineRowsDamaged(table=table, detail="their checksum differs from the recorded one")
     codec = codec_of(batch.layout_id)

@@ -1,7 +1,7 @@
-"""The branches of a scan's union: files read raw, by position, or from memory, and rows that are Arrow tables already.
+"""The branches of a scan's union: files read whole, by position, or from memory, and rows that are Arrow tables.
 
-Untouched files are read raw. Touched ones are read through an anti-join of row positions, which skips row groups as a
-raw read does; or, where nothing could be skipped, from columns in memory without the superseded rows.
+Untouched files are read directly. Touched ones are read through an anti-join of row positions, which skips row groups
+like a direct read; or, where nothing could be skipped, from columns in memory without the superseded rows.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from seachange.storage.patched import TouchedFile, in_memory
 from seachange.storage.projection import StoredColumns, select_list
 from seachange.storage.warehouse import Warehouse
 
-# The fewer positions a hash table holds, the faster the rows that are not in it pass.
+# Smaller hash tables make the anti-join faster for rows that are not in them.
 _JOINS_MAX = 4
 _JOIN_ROWS_MIN = 1_000_000
 
 
 @dataclass(slots=True)
 class Branches:
-    """Makes branches and collects what they refer to. `prefix` makes the names of one scan its own."""
+    """Builds branches and collects what they refer to. `prefix` makes the names of one scan unique."""
 
     prefix: str
     table: Table
     index: Index
     columns: Sequence[Column]
     warehouse: Warehouse
-    # A condition on `file_row_number`, for those who want some rows of each file.
+    # A condition on `file_row_number`, to read a sample of each file.
     positions: str = ""
     parameters: dict[str, object] = field(default_factory=dict)
     relations: dict[str, object] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Branches:
         return name
 
     def read(self, parts: SnapshotParts, from_memory: bool = False) -> list[str]:
-        """`from_memory`: all rows are wanted, of parts that are committed."""
+        """`from_memory`: all rows of committed parts are needed."""
         layouts = {f.segment.layout_id for f in parts.files} | {layout_id for layout_id, _ in parts.inline}
         return [branch for layout_id in sorted(layouts) for branch in self._read(layout_id, parts, from_memory)]
 
@@ -84,13 +84,13 @@ class Branches:
         )
 
     def _from_memory(self, stored: StoredColumns, touched: Sequence[FileSlice]) -> list[pa.Table] | None:
-        """The columns that are wanted of a layout's touched files; None if they are not to be kept in memory."""
+        """The needed columns of a layout's touched files; None if they do not fit in memory."""
         wanted = {column.id for column in self.columns}
         schema = pa.schema([(column_name(c), in_memory(arrow_type(t))) for c, t in stored if c in wanted])
         files = [TouchedFile(f.segment, f.superseded) for f in touched]
         if not schema.names or not self.warehouse.patched.has_room(files, schema.types):
             return None
-        # Makes sure that the files are whole.
+        # Verifies the files.
         self.warehouse.paths([f.segment for f in touched])
         return self.warehouse.patched.tables(files, schema)
 
@@ -100,21 +100,21 @@ def union(branches: Iterable[str]) -> str:
 
 
 def _ends_first(files: Sequence[FileSlice]) -> list[FileSlice]:
-    """In key order, but with the last one second: the first rows by the key, in either direction, are found early,
-    and by them DuckDB skips the rest."""
+    """In key order, but with the last one second: the first rows by key, in either direction, are found early, so that
+    DuckDB can skip the rest."""
     ordered = sorted(files, key=lambda f: f.segment.key_min)
     return ordered[:1] + ordered[1:][-1:] + ordered[1:-1]
 
 
 def _split(touched: Sequence[FileSlice]) -> Iterator[Sequence[FileSlice]]:
-    """A few joins instead of one, where there are rows enough to make up for the planning of more."""
+    """Several joins instead of one, where there are enough rows to outweigh the planning."""
     joins = min(_JOINS_MAX, len(touched), 1 + sum(f.segment.rows for f in touched) // _JOIN_ROWS_MIN)
     for number in range(joins):
         yield touched[number::joins]
 
 
 def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """One relation, since each costs its registration; the first one has the columns that are wanted."""
+    """One relation, since each has to be registered; the first table has the needed columns."""
     if len(tables) == 1:
         return tables[0]
     schema = tables[0].schema
@@ -122,7 +122,7 @@ def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _positions(touched: Sequence[FileSlice]) -> pa.Table:
-    """Which positions of the i-th file of the list are not to be read."""
+    """The positions to skip, by the number of the file in the list."""
     ordinals = np.repeat(np.arange(len(touched), dtype=np.uint64), [len(f.superseded) for f in touched])
     rows = np.concatenate([f.superseded for f in touched])
     return pa.table({"file_index": pa.array(ordinals), "file_row_number": pa.array(rows)})

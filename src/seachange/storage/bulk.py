@@ -1,7 +1,7 @@
-"""Rows in any order to sorted segments, in bounded memory.
+"""Sorts rows into segments, in bounded memory.
 
-DuckDB sorts, spilling where it must, and streams; duplicates are found between neighbours of the stream; segments are
-written while the stream goes on.
+DuckDB sorts, spilling if necessary, and streams. Duplicates are found between neighbours of the stream; segments are
+written while it is read.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _BATCH_ROWS = 10_240
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The first columns of a key, of which no two rows may have the same values; `duplicate` makes the error to raise
-    of the first values that occur twice. Unless `nulls_distinct`, a NULL is the same as another."""
+    """Leading key columns that must be unique; `duplicate` creates the error for the first duplicate. Unless
+    `nulls_distinct`, NULL equals NULL."""
 
     columns: Sequence[ColumnId]
     duplicate: Callable[[Key], Exception]
@@ -49,8 +49,8 @@ def sort_into_segments(
     reserve: Reserve,
     unique: Distinct | None = None,
 ) -> list[Segment]:
-    """Sorts `source`, whose columns are named after their ids, by the shape's key and writes it. What the source itself
-    raises comes out unchanged."""
+    """Sorts `source`, whose columns are named by their ids, by the shape's key and writes it. Exceptions of the source
+    are passed on unchanged."""
     with guarded(source) as reader:
         rows = connection.from_arrow(reader).project(_outputs(shape)).order(_order(shape))
         return _write(rows, shape, files, reserve, unique)
@@ -58,7 +58,7 @@ def sort_into_segments(
 
 @contextmanager
 def guarded(source: pa.RecordBatchReader | pa.Table) -> Iterator[pa.RecordBatchReader]:
-    """Lets out what the source itself raises, of which DuckDB passes on only the text."""
+    """Passes on exceptions of the source, of which DuckDB keeps only the text."""
     remembering = _GuardedSource(source)
     try:
         yield remembering.reader
@@ -78,7 +78,7 @@ def sort_query_into_segments(
     unique: Distinct | None = None,
 ) -> list[Segment]:
     """The same for a query, such as one over segments that were just written."""
-    # As one text: DuckDB would keep the rows of a query with parameters in memory to go on from there.
+    # As one text: DuckDB would materialise the result of a parameterised query before reading from it.
     text = f"SELECT {_outputs(shape)} FROM ({sql}) ORDER BY {_order(shape)}"  # noqa: S608 - columns are named by id
     return _write(connection.sql(text, params=parameters), shape, files, reserve, unique)
 
@@ -98,9 +98,9 @@ def _write(
     reserve: Reserve,
     unique: Distinct | None,
 ) -> list[Segment]:
-    """Writes rows that come sorted."""
+    """Writes sorted rows."""
     with sorting():
-        # The reader exists once everything is sorted; what follows is only merged and streamed.
+        # The reader is available when everything is sorted; what follows is only merging and streaming.
         stream = rows.to_arrow_reader(_BATCH_ROWS)
         reach("bulk.sorted")
         batches = _typed(stream, schema_of(shape.columns))
@@ -110,8 +110,8 @@ def _write(
 
 
 def stored_output(column: tuple[ColumnId, SqlType]) -> str:
-    """A column as it is stored. DuckDB gives a UUID to Arrow as text, unless it is asked for its bytes; both are in the
-    same order."""
+    """A column in its stored form. DuckDB returns a UUID to Arrow as text, unless its bytes are requested; both have
+    the same order."""
     name = column_name(column[0])
     if column[1].kind is Kind.UUID:
         return f"CAST({name} AS BLOB) AS {name}"
@@ -120,7 +120,7 @@ def stored_output(column: tuple[ColumnId, SqlType]) -> str:
 
 
 def _typed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches in the types of segments, which DuckDB's differ from in names of time zones and in UUIDs."""
+    """The batches in the types of segments, from which DuckDB's differ in time zone names and UUIDs."""
     for batch in batches:
         yield as_stored(batch, schema)
 
@@ -138,7 +138,8 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def distinct_neighbours(batches: Iterator[pa.RecordBatch], unique: Distinct) -> Iterator[pa.RecordBatch]:
-    """Passes sorted batches through, up to the first row whose values in these columns equal the row's before it."""
+    """Passes sorted batches through, up to the first row whose values in these columns equal those of the row
+    before."""
     names = [column_name(c) for c in unique.columns]
     last: list[pa.Array] | None = None
     for batch in batches:
@@ -166,7 +167,7 @@ def equal_neighbours(columns: Sequence[pa.Array], nulls_distinct: bool) -> pa.Ar
 
 
 class _GuardedSource:
-    """A source that remembers what it raised: DuckDB passes on only the text."""
+    """A source that keeps its exception, since DuckDB keeps only the text."""
 
     def __init__(self, source: pa.RecordBatchReader | pa.Table) -> None:
         self.problem: BaseException | None = None

@@ -24,25 +24,25 @@ _CONFIG: tuple[tuple[str, str | bool], ...] = (
     ("default_null_order", "NULLS_LAST_ON_ASC_FIRST_ON_DESC"),
 )
 
-# Settings of the built-in Parquet and ICU parts, which exist only once the database is open.
-# It would be drawn into what the command line prints; only a connection can be told.
+# Settings of the built-in Parquet and ICU extensions, which exist only once the database is open. The progress bar
+# would appear in the output of the command line; it can only be disabled per connection.
 NO_PROGRESS_BAR = "SET enable_progress_bar = false"
 
 _SETTINGS: tuple[str, ...] = (
     "SET GLOBAL parquet_metadata_cache = true",
     "SET GLOBAL TimeZone = 'UTC'",
-    # 7 / 2 is 3 in PostgreSQL; a macro divides as the connection does that makes it.
+    # 7 / 2 is 3 in PostgreSQL; a macro uses the setting of the connection that creates it.
     "SET integer_division = true",
 )
 
-# Integers sum up to a bigint, as in PostgreSQL: fewer than 2^32 of them cannot overflow it, so nothing wider is needed.
+# The sum of integers is a bigint, as in PostgreSQL: fewer than 2^32 of them cannot overflow it.
 SUM_MACRO = "sum_as_declared"
-# A value in another type.
+# Casts.
 AS_INTEGER = "as_integer"
 AS_DOUBLE = "as_double"
-# A time of the day as the interval since midnight.
+# A time of day as the interval since midnight.
 AS_SPAN = "as_span"
-# A numeric with no more than nine digits behind its point: two of them can be multiplied.
+# A numeric with at most nine decimal digits: two of them can be multiplied.
 _FACTOR = "as_factor"
 FACTOR_PHRASE = "a factor has more than 9 digits behind its point"
 # The first of several arguments.
@@ -50,14 +50,14 @@ FIRST_MACRO = "first_of"
 
 
 class DividedBy(StrEnum):
-    """How DuckDB divides: by itself, or two numbers of which one is a real."""
+    """How DuckDB divides: natively, or as doubles if one operand is a real."""
 
     DUCKDB = "divided"
     DOUBLES = "divided_as_doubles"
 
 
 class MultipliedBy(StrEnum):
-    """How DuckDB multiplies: `WIDE` in 128 bits, `FACTORS` if neither has too many digits behind its point."""
+    """How DuckDB multiplies: `WIDE` in 128 bits, `FACTORS` if neither operand has too many decimal digits."""
 
     DUCKDB = "multiplied"
     DOUBLES = "multiplied_as_doubles"
@@ -88,16 +88,16 @@ _MACROS: tuple[str, ...] = (
         THEN CAST(x AS DECIMAL(38, 9)) ELSE {complaint(FACTOR_PHRASE, "DECIMAL(38, 9)")} END""",
     f"CREATE MACRO {MultipliedBy.SQUARE}(x) AS CAST(1 AS DECIMAL(38, 0)) * x * x",
     f"CREATE MACRO {MultipliedBy.FACTORS}(x, y) AS {_FACTOR}(x) * {_FACTOR}(y)",
-    # What information_schema._pg_expandarray gives of a vector: each of its items with its number.
+    # information_schema._pg_expandarray: each item of a vector with its number.
     "CREATE MACRO expand_vector(v) AS unnest([{'x': v[i], 'n': i} for i in generate_series(1, len(v))])",
 )
 
 
 class Duck:
-    """DuckDB holds no data of ours: it reads the Arrow tables and Parquet files that a statement hands to it."""
+    """DuckDB stores none of our data: it reads the Arrow tables and Parquet files that a statement passes to it."""
 
     def __init__(self, spill_folder: Path, memory_limit_bytes: int = 0, spill_limit_bytes: int = 0) -> None:
-        """0: as much as DuckDB takes by itself."""
+        """A limit of 0 is DuckDB's default."""
         limits = (("memory_limit", memory_limit_bytes), ("max_temp_directory_size", spill_limit_bytes))
         limited = tuple((name, f"{limit}B") for name, limit in limits if limit)
         self._design = InstanceDesign(_CONFIG + limited, _SETTINGS + _MACROS)

@@ -1,6 +1,6 @@
-"""Functions that DuckDB has not, made known to those connections that run a text which calls one.
+"""Functions that DuckDB lacks, registered on the connections that run a text which calls one.
 
-**Invariant:** a function is a pure one of its arguments: what was computed on one node is what any other computes.
+**Invariant:** a function is pure: every node computes the same result.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from seachange.values.json_text import normalize_json, parse_json
 from seachange.values.number_patterns import read_number, write_number
 from seachange.values.types import NUMERIC_DEFAULT
 
-# What their names begin with, and no other name in generated text.
+# The prefix of their names, which no other name in generated text has.
 PREFIX: Final = "seachange_"
 
 _LOCK = threading.Lock()
 _TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
 COMPLAIN: Final = PREFIX + "complain"
-# What array_sample says of a number of items that there are not.
+# The error of array_sample for a sample size that is out of range.
 SAMPLE_PHRASE: Final = "sample size must be between 0 and the number of items"
 _MEMBERS = "STRUCT(key VARCHAR, value VARCHAR)[]"
 
@@ -52,7 +52,7 @@ def check_json(text: str) -> str:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    """By RE2, as in statements: it takes no longer than the text is long."""
+    """Uses RE2, as in statements: linear in the length of the text."""
     try:
         return bool(pc.match_substring_regex(pa.scalar(text), pattern).as_py())
     except pa.ArrowInvalid:
@@ -60,7 +60,7 @@ def _matches(text: str, pattern: str) -> bool:
 
 
 def _path_functions() -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...], str]]:
-    """Of paths of SQL/JSON; those that are silent give NULL, or nothing, where the others fail."""
+    """SQL/JSON path functions; the silent variants return NULL, or nothing, where the others fail."""
     for name, run, result in (
         ("path_exists", json_path.exists, _TRUTH),
         ("path_match", json_path.match, _TRUTH),
@@ -81,7 +81,7 @@ def _silent(run: Callable[..., Any], instead: Any) -> Callable[..., Any]:
     return run_silently
 
 
-# Name, function, types of its arguments, and of its result. NULL for an argument gives NULL.
+# Name, function, argument types and result type. A NULL argument gives NULL.
 _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
     ("array", parse_array, (_TEXT,), _TEXTS),
     ("show_scalar", show_scalar, (_TEXT, _TEXT), _TEXT),
@@ -165,15 +165,14 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
 )
 
 
-# Of angles in degrees; rounded, since those that have short values in PostgreSQL have them exactly.
+# Trigonometric functions in degrees; rounded, since results that are short in PostgreSQL are exact there.
 _IN_DEGREES: Final[dict[str, str]] = {
     **{f"{name}d": f"(x) AS round({name}(radians(x)), 15)" for name in ("sin", "cos", "tan", "cot")},
     **{f"{name}d": f"(x) AS round(degrees({name}(x)), 13)" for name in ("asin", "acos", "atan")},
     "atan2d": "(y, x) AS round(degrees(atan2(y, x)), 13)",
 }
 
-# Whether two periods have a moment in common: each has its start, and not its end, unless it is nothing else. One bound
-# may be unknown.
+# OVERLAPS: a period includes its start but not its end, unless they are equal. One bound may be NULL.
 _OVERLAP: Final = """(s, e, t, f) AS CASE
     WHEN least(s, e) > least(t, f) THEN CASE WHEN t IS NULL OR f IS NULL THEN NULL
         WHEN least(s, e) < greatest(t, f) THEN true WHEN s IS NULL OR e IS NULL THEN NULL ELSE false END
@@ -188,14 +187,14 @@ def _match_each(operator: str, quantifier: str) -> str:
     return f"(x, patterns) AS list_reduce({matches}, lambda a, b: a {join} b, {none})"
 
 
-# Documents are taken as they are: put into another by DuckDB, their numbers would lose digits.
+# Documents are inserted as they are: DuckDB would lose digits of their numbers.
 _LISTED_DOCUMENTS: Final = (
     "'[' || array_to_string(list_transform(TRY_CAST(x AS VARCHAR[]), lambda item: coalesce(item, 'null')), ', ') || ']'"
 )
 
 
 def _written(name: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a document of any value."""
+    """The JSON text of any value."""
     written = f"{PREFIX}written_{name}"
     return (
         "(x) AS CASE WHEN typeof(x) = 'JSON' THEN TRY_CAST(x AS VARCHAR)"
@@ -205,8 +204,8 @@ def _written(name: str) -> tuple[str, tuple[str, ...]]:
     )
 
 
-# Functions that depend on the types of their arguments, or put together what DuckDB has: their definitions, and what
-# of the above they call.
+# Functions that depend on the types of their arguments, or combine DuckDB's own: their definitions, and the functions
+# above that they call.
 _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     PREFIX + "to_char": (
         f"(x TIMESTAMP, f) AS {PREFIX}write_moment(x, f),"
@@ -216,7 +215,8 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
         (PREFIX + "write_moment", PREFIX + "write_interval", PREFIX + "write_number"),
     ),
-    # typeof is a constant for DuckDB, so that only one branch is left. What another type has no cast for is NULL there.
+    # typeof is a constant for DuckDB, so that only one branch is left. A value without a cast to the type is NULL
+    # there.
     PREFIX + "text": (
         f"(x) AS CASE WHEN typeof(x) IN ({', '.join(repr(t) for t in SHOWN_TYPES)})"
         f" THEN {PREFIX}show_scalar(CAST(x AS VARCHAR), typeof(x))"
@@ -255,7 +255,7 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         f"(s, e, t, f) AS {PREFIX}overlapping(s, {PREFIX}period_end(s, e), t, {PREFIX}period_end(t, f))",
         (PREFIX + "overlapping", PREFIX + "period_end"),
     ),
-    # A list of each column as a list of rows.
+    # Transposes a list of columns to a list of rows.
     PREFIX + "turned": (
         "(columns) AS list_transform(generate_series(1, len(columns[1])),"
         " lambda i: list_transform(columns, lambda listed: listed[i]))",
@@ -267,7 +267,7 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     PREFIX + "dimensions": ("(l) AS CASE WHEN len(l) > 0 THEN '[1:' || len(l) || ']' END", ()),
     PREFIX + "bucket": ("(x, bounds) AS CAST(len(list_filter(bounds, lambda bound: bound <= x)) AS INTEGER)", ()),
-    # Of 32 bits, unless it is a bigint.
+    # 32 bits, unless it is a bigint.
     PREFIX + "hex": (
         "(x) AS CASE WHEN typeof(x) = 'BIGINT' THEN lower(to_hex(x)) ELSE right(lower(to_hex(x)), 8) END",
         (),
@@ -291,7 +291,7 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     PREFIX + "joined": ("(a, b) AS CASE WHEN a IS NOT NULL OR b IS NOT NULL THEN list_concat(a, b) END", ()),
     PREFIX + "removed": ("(l, v) AS list_filter(l, lambda item: item IS DISTINCT FROM v)", ()),
-    # What VARIADIC spreads.
+    # The arguments of VARIADIC.
     PREFIX + "texts": (f"(l) AS list_transform(l, lambda item: {PREFIX}shown(item))", (PREFIX + "shown",)),
     PREFIX + "concatenated": (
         "(s, l) AS CASE WHEN s IS NOT NULL AND l IS NOT NULL"
@@ -300,7 +300,7 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     PREFIX + "count_nulls": ("(l) AS CAST(len(list_filter(l, lambda item: item IS NULL)) AS INTEGER)", ()),
     PREFIX + "count_values": ("(l) AS CAST(len(list_filter(l, lambda item: item IS NOT NULL)) AS INTEGER)", ()),
-    # By a number that is drawn for each item.
+    # Ordered by a random number for each item.
     PREFIX + "shuffled": (
         "(l) AS list_transform(list_sort(list_transform(l, lambda item: {'drawn': random(), 'item': item})),"
         " lambda pair: pair.item)",
@@ -311,9 +311,9 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         f" THEN list_slice({PREFIX}shuffled(l), 1, n) ELSE error('{SAMPLE_PHRASE}') END",
         (PREFIX + "shuffled",),
     ),
-    # See `complaint`; of few digits, so that the type of a number which it stands beside stays what it is.
+    # See `complaint`; of few digits, so that the type of the surrounding expression does not change.
     COMPLAIN: (f"(words) AS CAST('{COMPLAINT}' || words AS TINYINT)", ()),
-    # By the method of Box and Muller.
+    # The Box-Muller transform.
     PREFIX + "random_normal": ("(m, s) AS m + s * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())", ()),
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
 }
@@ -324,7 +324,8 @@ _CALLED: Final = re.compile(rf"\b({PREFIX}\w+)\(", re.IGNORECASE)
 
 
 def know_functions(connection: duckdb.DuckDBPyConnection, sql: str, known: set[str] | None = None) -> bool:
-    """Makes known what the text calls; gives whether that is anything. `known` remembers what the connection knows."""
+    """Registers the functions that the text calls; returns whether there are any. `known` caches the names that the
+    connection has."""
     called = {name.lower() for name in _CALLED.findall(sql)}
     for name in sorted(called - known if known else called):
         _learn(connection, name)
@@ -337,7 +338,7 @@ def _learn(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     if name in _BY_NAME:
         _make_known(connection, name, *_BY_NAME[name])
     elif is_vector_function(name):
-        # Two at a time would be a conflict in DuckDB's catalog.
+        # Concurrent creation would be a conflict in DuckDB's catalog.
         with _LOCK, suppress(duckdb.NotImplementedException, duckdb.CatalogException):
             make_vector_function(connection, name)
     elif (macro := _MACROS.get(name) or macro_definition(name)) is not None:
@@ -348,7 +349,7 @@ def _learn(connection: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 def _define(connection: duckdb.DuckDBPyConnection, name: str, definition: str) -> None:
-    # Of two sessions that define it at the same time one would be refused before it could see what the other defines.
+    # If two sessions defined it concurrently, one would fail before it could see the other's definition.
     with _LOCK, suppress(duckdb.CatalogException, duckdb.TransactionException):
         connection.execute(f"CREATE MACRO IF NOT EXISTS {name} {definition}").fetchall()
 
@@ -356,9 +357,9 @@ def _define(connection: duckdb.DuckDBPyConnection, name: str, definition: str) -
 def _make_known(
     connection: duckdb.DuckDBPyConnection, name: str, run: Callable[..., Any], given: tuple[str, ...], result: str
 ) -> None:
-    # Two at a time would be a conflict in DuckDB's catalog.
+    # Concurrent creation would be a conflict in DuckDB's catalog.
     with _LOCK, suppress(duckdb.NotImplementedException, duckdb.CatalogException):
-        # Unless it is known already.
+        # Fails if it is registered already.
         connection.create_function(
             name,
             _strict(run, len(given)),
@@ -368,7 +369,7 @@ def _make_known(
         )
 
 
-# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
+# Cached for ever: DuckDB releases a function when the connection closes that registered it, but still calls it.
 @cache
 def _strict(run: Callable[..., Any], arguments: int) -> Callable[..., Any]:
     match arguments:

@@ -1,7 +1,7 @@
-"""DuckDB instances that are kept for their next user in this process: opening and closing one takes 20 to 40 ms.
+"""A pool of DuckDB instances for reuse in this process: opening and closing one takes 20 to 40 ms.
 
-**Invariant:** an idle instance holds nothing of its last user: no memory worth mentioning, no spilled block, no folder
-and no failure of DuckDB's own. A process that forks has no idle instance, since its child could not end the threads.
+**Invariant:** an idle instance holds nothing of its last user: almost no memory, no spilled block, no folder and no
+internal failure of DuckDB. A process that forks has no idle instance, since its child could not end the threads.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from seachange.values.format_text import quote_literal
 IDLE_MAX = 8
 _HELD_BYTES_MAX = 8 << 20
 _HELD_BYTES = "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()"
-# Freed memory returns to the system within seconds. DuckDB would keep it until an instance of this process is closed.
+# Returns freed memory to the system within seconds. DuckDB would keep it until an instance of this process is closed.
 GIVE_BACK_MEMORY: Final = "SET allocator_background_threads = true"
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceDesign:
-    """What an instance is opened with: its configuration, and the statements that prepare it for every user."""
+    """How an instance is opened: its configuration, and the statements that prepare it for every user."""
 
     config: tuple[tuple[str, str | bool], ...]
     statements: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class DuckInstances:
         return fitting[-1][1]
 
     def give_back(self, design: InstanceDesign, connection: duckdb.DuckDBPyConnection) -> None:
-        """Keeps an instance for its next user if it is as good as a new one, else closes it."""
+        """Keeps an instance for its next user if it is as good as new, else closes it."""
         if not _is_as_new(connection):
             connection.close()
             return

@@ -1,7 +1,7 @@
-"""Calculations with numerics that DuckDB would do in floating point: functions of whole vectors, one for each scale of
-their operands, as their names say.
+"""Calculations with numerics that DuckDB would do in floating point: vectorised functions, one for each combination of
+operand scales, which are part of the name.
 
-**Invariant:** an operand that has more digits behind its point than its function takes is an error.
+**Invariant:** an operand with more decimal digits than its function accepts is an error.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from seachange.storage.vector_quotients import divide_all
 from seachange.values.quotients import divide, multiply, spread
 from seachange.values.types import NUMERIC_PRECISION_MAX
 
-# What texts begin with that are no numbers, but say why there is none.
+# The prefix of a text that is not a number but an error message.
 COMPLAINT: Final = "no number: "
 SCALE_PHRASE: Final = "an operand has more digits behind its point than were expected"
-# What the names of such functions begin with, and of those that only they call.
+# The prefix of these functions and of those that only they call.
 _CALL: Final = "seachange_"
 _NAME: Final = re.compile(_CALL + r"numeric_([a-z]+)((?:_[0-9]+)+)")
 _VECTOR_NAME: Final = re.compile(_CALL + r"vector_([a-z]+)((?:_[0-9]+)+)")
-# Aggregates that are made of others. What DuckDB has for them stands before those, and is not computed.
+# Aggregates that are computed from others. DuckDB's own aggregate is passed first, and not computed.
 _GATHERED: Final = frozenset({"average", "variance", "deviation", "wholevariance", "wholedeviation"})
-# What is only made of another scale.
+# Only converts to another scale.
 _COMMON: Final = "common"
-# There is none of a single value.
+# NULL for a single value.
 _OF_SAMPLES: Final = frozenset({"variance", "deviation"})
 _WIDTH: Final = 16
 _CALCULATIONS: Final[dict[str, Callable[..., int]]] = {
@@ -46,42 +46,42 @@ _CALCULATIONS: Final[dict[str, Callable[..., int]]] = {
 
 
 def numeric_name(calculation: str, *scales: int) -> str:
-    """The function of numerics with so many digits behind their points, which gives one with the last of these."""
+    """The function of numerics with these scales, the last of which is that of the result."""
     return f"{_CALL}numeric_{calculation}_{'_'.join(map(str, scales))}"
 
 
 def macro_definition(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """What such a name stands for, and which function that calls; None if it is none."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    """The definition of such a name, and the function that it calls; None for other names."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    if found[1] == _COMMON:
-        return f"(x) AS CAST(x AS DECIMAL({NUMERIC_PRECISION_MAX},{_scales(found)[0]}))", ()
-    scales = _scales(found)[:-1]
+    if match[1] == _COMMON:
+        return f"(x) AS CAST(x AS DECIMAL({NUMERIC_PRECISION_MAX},{_scales(match)[0]}))", ()
+    scales = _scales(match)[:-1]
     parameters = [f"x{place}" for place in range(len(scales))]
     operands = [_operand(*each) for each in zip(parameters, scales, strict=True)]
-    if found[1] in _OF_SAMPLES:
+    if match[1] in _OF_SAMPLES:
         operands[0] = f"nullif({operands[0]}, 1)"
-    if found[1] in _GATHERED:
+    if match[1] in _GATHERED:
         parameters = ["x", *parameters]
-    vector = f"{_CALL}vector_{found[1]}{found[2]}"
+    vector = f"{_CALL}vector_{match[1]}{match[2]}"
     return f"({', '.join(parameters)}) AS {vector}({', '.join(operands)})", (vector,)
 
 
-def _scales(found: re.Match[str]) -> list[int]:
-    return [int(scale) for scale in found[2].split("_")[1:]]
+def _scales(match: re.Match[str]) -> list[int]:
+    return [int(scale) for scale in match[2].split("_")[1:]]
 
 
 def _operand(name: str, behind: int) -> str:
-    """DuckDB would round without a word. The type of an operand is a constant for it: nothing is left of this."""
+    """DuckDB would round silently. The type of an operand is a constant for it, so this costs nothing at run time."""
     found = f"CAST(coalesce(nullif(regexp_extract(typeof({name}), ',([0-9]+)', 1), ''), '0') AS INTEGER)"
     type_ = f"DECIMAL({NUMERIC_PRECISION_MAX},{behind})"
     return f"CASE WHEN {found} <= {behind} THEN CAST({name} AS {type_}) ELSE {complaint(SCALE_PHRASE, type_)} END"
 
 
 def complaint(phrase: str, type_: str) -> str:
-    """What fails when it is evaluated, with these words. So does DuckDB's `error`, but that is volatile: a correlated
-    subquery that has it is evaluated for every pair of rows."""
+    """An expression that fails with this message when it is evaluated. DuckDB's `error` is volatile: a correlated
+    subquery with it would be evaluated for every pair of rows."""
     return f"CAST('{COMPLAINT}{phrase}' AS {type_})"
 
 
@@ -90,13 +90,13 @@ def is_vector_function(name: str) -> bool:
 
 
 def make_vector_function(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    found = _VECTOR_NAME.fullmatch(name)
-    assert found is not None
-    *given, result = [f"DECIMAL({NUMERIC_PRECISION_MAX},{behind})" for behind in _scales(found)]
+    match = _VECTOR_NAME.fullmatch(name)
+    assert match is not None
+    *given, result = [f"DECIMAL({NUMERIC_PRECISION_MAX},{behind})" for behind in _scales(match)]
     connection.create_function(name, _vector_function(name), list(given), result, type=PythonUDFType.ARROW)
 
 
-# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
+# Cached for ever: DuckDB releases a function when the connection closes that registered it, but still calls it.
 @cache
 def _vector_function(name: str) -> Callable[..., pa.Array]:
     found = _VECTOR_NAME.fullmatch(name)
@@ -134,7 +134,7 @@ _TAKING: Final = {2: _take_two, 3: _take_three}
 
 
 def _whole_numbers(vector: pa.Array) -> list[int]:
-    """All of their digits; DuckDB gives no NULLs."""
+    """The unscaled integers; DuckDB passes no NULLs."""
     numbers: list[int] = []
     for chunk in vector.chunks if isinstance(vector, pa.ChunkedArray) else [vector]:
         halves = np.frombuffer(chunk.buffers()[1], np.int64)[2 * chunk.offset : 2 * (chunk.offset + len(chunk))]

@@ -1,7 +1,7 @@
-"""How the columns of a segment are encoded, judged by trying it on a sample of their values.
+"""The encodings of a segment's columns, chosen by trying them on a sample of the values.
 
-Whatever is saved on disk is paid for at every scan, and most dearly by numbers: zstd unpacks them at a fraction of the
-speed at which they are summed. So numbers are compressed only if that saves most of their size; text nearly always is.
+Savings on disk are paid for at every scan, most of all for numbers: zstd decompresses them at a fraction of the speed
+at which they are summed. So numbers are compressed only if that saves most of their size; text nearly always is.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import pyarrow.parquet as pq
 
 from seachange.storage.row_groups import comparable
 
-# How often values must repeat, on average, for a dictionary to pay. Text is large and slow without one; plain numbers
-# are copied as they are, which only a dictionary of a few hundred values does not slow down.
+# How often values must repeat, on average, for a dictionary to pay off. Text is large and slow without one; plain
+# numbers are copied as they are, and only a dictionary of a few hundred values is as fast.
 REPEATS_MIN_TEXT = 4
 REPEATS_MIN_NUMBERS = 64
-# Bit-packed differences pay where neighbours are close, as in a key; elsewhere plain values are faster.
+# Bit-packed differences pay off where neighbours are close, as in a key; elsewhere plain values are faster.
 DELTA_SIZE_MAX = 0.25
-# The share of its size that a column must come down to for zstd to be worth unpacking.
+# The fraction of its size that a column must shrink to for zstd to be worth decompressing.
 ZSTD_SIZE_MAX_NUMBERS = 0.2
 ZSTD_SIZE_MAX_TEXT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Encodings:
-    """Options of a Parquet writer."""
+    """Options of the Parquet writer."""
 
     dictionary: tuple[str, ...]
     encoding: dict[str, str]
@@ -36,7 +36,7 @@ class Encodings:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """One column tried in one encoding: the share that zstd leaves of its `size_bytes`."""
+    """One column in one encoding: the fraction of `size_bytes` that is left after zstd."""
 
     encoding: str | None
     size_bytes: int
@@ -50,7 +50,7 @@ def choose_encodings(sample: pa.Table) -> Encodings:
     for name in sample.column_names:
         column = sample.column(name)
         if pa.types.is_nested(column.type):
-            # What is said here of a column would be meant for one without parts.
+            # These options apply to columns without nested parts only.
             compression[name] = "zstd"
             continue
         share_max = ZSTD_SIZE_MAX_TEXT if _is_text(column.type) else ZSTD_SIZE_MAX_NUMBERS

@@ -1,7 +1,7 @@
-"""The entries that an index has for many rows, by DuckDB: with values that are computed, without other rows.
+"""Queries for the entries of an index: with computed values, without the rows that have no entry.
 
-A column with a `conversion` is computed from the row that it is to be part of, whatever is stored: most rows were
-written before it came. So is a generated column, and a key that is an expression, which may read converted ones.
+A column with a `conversion` is computed from its row, whatever is stored: most rows were written before it existed. So
+is a generated column, and a key that is an expression, which may read converted ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def select_entries(
     filled: bool = False,
 ) -> str:
     """A query for the stored columns of the index, or some of them; `source` has the columns of rows, named by id.
-    `filled`: with the values of converted and generated columns, as stored. What cannot be converted is NULL."""
+    `filled`: it already has the values of converted and generated columns. A failed conversion is NULL."""
     stored = [table.column_by_id[c] for c, _ in table.stored_columns(index, table.layout)]
     wanted = stored if columns is None else columns
     if not filled:
@@ -37,12 +37,12 @@ def select_entries(
 
 
 def select_values(columns: Sequence[Column], filled: bool = False) -> str:
-    """A list of values, by the ids of the columns, over rows without conversions."""
+    """A list of values, by column id, over rows without conversions."""
     return ", ".join(_output(column, filled) for column in columns)
 
 
 def columns_read(table: Table, index: Index, columns: Sequence[Column], filled: bool = False) -> list[Column]:
-    """The columns of rows that these columns of the index, and the choice of rows, are made from."""
+    """The columns of rows that these columns of the index, and its predicate, depend on."""
     first = _direct(table, index, columns, filled)
     if filled:
         return first
@@ -51,7 +51,7 @@ def columns_read(table: Table, index: Index, columns: Sequence[Column], filled: 
 
 
 def _direct(table: Table, index: Index, columns: Sequence[Column], filled: bool = False) -> list[Column]:
-    """What the entries are made from once conversions are done."""
+    """The columns that entries depend on after conversion."""
     found = [i for c in columns for i in ([c] if _is_stored(c, filled) else _inputs(table, c.generated))]
     needed = (table.column_by_id[c] for c in table.needed_for(index))
     return list(dict.fromkeys([*found, *needed, *_inputs(table, index.where)]))
@@ -80,11 +80,11 @@ def _with_conversions(table: Table, index: Index, source: str, columns: Sequence
 
 
 def as_value(expression: Expression, type_: SqlType) -> str:
-    """The expression as DuckDB text, over columns that are named after their ids."""
+    """The expression as DuckDB text, over columns that are named by their ids."""
     value = f"CAST({expression.text} AS {type_.duckdb})"
     match type_.kind:
         case Kind.JSON | Kind.JSONB:
-            # The one text for a document; of what is none, an error.
+            # Normalises the document; an error if it is not one.
             text = f"CAST({expression.text} AS VARCHAR)"
             return f"CAST({PREFIX}{type_.kind.value}({text}) AS {type_.duckdb})"
         case Kind.NAME:
@@ -102,7 +102,7 @@ def _rounded(moment: str, step: int) -> str:
 
 
 def as_assigned(expression: Expression, type_: SqlType) -> str:
-    """The same as an assignment converts it: what is too long is refused, spaces aside."""
+    """The same with assignment conversion: a value that is too long is an error, except for trailing spaces."""
     value = as_value(expression, type_)
     if not type_.length:
         return value

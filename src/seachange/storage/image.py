@@ -1,12 +1,12 @@
 """A node's image of one index: a generation's files, the deltas above it, and which positions they supersede.
 
-Inline rows are kept as one coalesced run per layout and found by a key map; files are known by their metadata. For a
+Inline rows are kept as one coalesced run per layout and found by a key map; of files only the metadata is kept. For a
 scan the image derives, per file, which positions are superseded and from which sequence on: resolved by key once, when
-the first scan needs it, then only positional.
+the first scan needs it, then by position only.
 
 **Invariant:** for every snapshot S with base <= S <= applied, exactly the newest version at or below S of each entry is
 visible: an inline row when seq <= S < end, a file row when the file's seq <= S and its position is not superseded at or
-below S. Ends and superseded positions only ever get added with sequences above every snapshot that was handed out
+below S. Ends and superseded positions are only ever added with sequences above every snapshot that was handed out
 before, so a reader needs no lock once it has taken its arrays.
 """
 
@@ -39,22 +39,22 @@ _CHUNKS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class ImageShape:
-    """What an image must know of its index: how many stored columns are the entry key, how many of those are the
-    index's own key (0 where that is the entry key), each layout's columns, and the key's columns with the types
-    that they have today: keys are asked for in those, also of files whose own types are narrower."""
+    """What an image needs to know of its index: how many stored columns are the entry key, how many of those are the
+    index's own key (0 if that is the entry key), each layout's columns, and the key's columns with their current types.
+    Keys are looked up in these types, also in files whose own types are narrower."""
 
     index_id: IndexId
     key_width: int
     prefix_width: int
     columns: Callable[[LayoutId], StoredColumns]
     key: Callable[[], StoredColumns]
-    # What errors call the table.
+    # The name of the table for error messages.
     table: Callable[[], str]
 
 
 @dataclass(slots=True)
 class FileState:
-    """A data file and the positions of it that deltas have superseded."""
+    """A data file and its positions that deltas have superseded."""
 
     segment: Segment
     visible_from: Seq
@@ -63,7 +63,7 @@ class FileState:
     gone: dict[int, int] = field(default_factory=dict)
 
     def supersede(self, position: int, seq: int) -> None:
-        # The first one wins: what is superseded once stays so, and keys are resolved in sequence order.
+        # The first one wins: a superseded position stays so, and keys are resolved in sequence order.
         if position not in self.gone:
             self.gone[position] = seq
             self.positions.append(position)
@@ -87,7 +87,7 @@ class LayoutRun:
         self.ends = IntBuffer()
         self._chunks: list[pa.RecordBatch] = []
         self._chunked = 0
-        # Which rows were last asked for, and these.
+        # The mask and table of the last scan.
         self._shown: tuple[NDArray[np.bool_], pa.Table] | None = None
 
     def append(self, row: Row, seq: Seq) -> int:
@@ -97,8 +97,8 @@ class LayoutRun:
         return len(self.rows) - 1
 
     def visible(self, snapshot: Seq) -> pa.Table:
-        """The rows that a snapshot sees: the same table as long as they are the same, so that no session has to make it
-        known to DuckDB again. Called with the image's lock held."""
+        """The rows that a snapshot sees. The table object is the same as long as the rows are, so that sessions need
+        not register it with DuckDB again. Requires the image's lock."""
         mask = (self.seqs.view() <= snapshot) & (self.ends.view() > snapshot)
         if self._shown is None or not np.array_equal(self._shown[0], mask):
             table = self._table()
@@ -121,7 +121,7 @@ class LayoutRun:
 
 @dataclass(slots=True)
 class Version:
-    """An inline version of an entry: `run` is None for a tombstone."""
+    """An inline version of an entry; `run` is None for a tombstone."""
 
     seq: Seq
     run: LayoutRun | None
@@ -139,7 +139,7 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """A file of a snapshot with the positions that are not to be read."""
+    """A file of a snapshot with the positions to skip."""
 
     segment: Segment
     superseded: NDArray[np.int64]
@@ -147,7 +147,7 @@ class FileSlice:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotParts:
-    """What a snapshot of an index is made of, ready to be planned."""
+    """The parts of a snapshot of an index, ready for planning."""
 
     files: tuple[FileSlice, ...]
     inline: tuple[tuple[LayoutId, pa.Table], ...]
@@ -166,13 +166,13 @@ class IndexImage:
         self._lock = threading.RLock()
         self._runs: dict[LayoutId, LayoutRun] = {}
         self._newest: dict[bytes, Version] = {}
-        # Of a secondary index: the entries seen inline under each of its own keys.
+        # For a secondary index: the inline entries under each of its own keys.
         self._by_prefix: dict[Key, list[Key]] = {}
         self._ordered = OrderedKeys()
         self._files: list[FileState] = []
         self._tombstones: list[Segment] = []
         self._segment_seq = Seq(0)
-        # What scans still have to resolve by key, in sequence order: inline keys and whole segments.
+        # What scans have yet to resolve by key, in sequence order: inline keys and whole segments.
         self._pending: list[tuple[Seq, Key, bytes] | tuple[Seq, Segment]] = []
         for member in contents.generation.members if contents.generation else ():
             state = FileState(member.segment, self.base)
@@ -204,7 +204,7 @@ class IndexImage:
             self.applied = delta.seq
 
     def apply_rows(self, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Sequence[Row]) -> None:
-        """One batch of a commit of this very node. A commit has one batch per index and layout."""
+        """One batch of this node's own commit. A commit has one batch per index and layout."""
         with self._lock:
             self._add_rows(seq, layout_id, ops, rows)
             self.applied = seq
@@ -279,13 +279,13 @@ class IndexImage:
         return [found for key in candidates if (found := self.get(key, snapshot)) is not None]
 
     def find_between(self, low: bytes, high: bytes, snapshot: Seq, count_max: int) -> list[StoredRow] | None:
-        """The visible entries with low <= encoded key < high; None if more than `count_max` have to be looked at."""
+        """The visible entries with low <= encoded key < high; None if more than `count_max` would have to be read."""
         with self._lock:
             inline = self._ordered.between(low, high, count_max)
             files = [f for f in self._files if f.visible_from <= snapshot and _overlaps(f.segment, low, high)]
         if len(inline) > count_max or _rows_inside(files, low, high) > count_max:
             return None
-        # Entries that are only removed inline are found in the files that have them.
+        # Entries that have only tombstones inline are found in the files.
         keys: dict[bytes, Key] = {e: key for e in inline if (key := self._inline_key(e)) is not None}
         found: list[StoredRow] = []
         for state in files:
@@ -293,7 +293,7 @@ class IndexImage:
             left = count_max - len(keys) - len(found)
             hits = reader.find_between(low, high, left)
             if len(hits) > left:
-                # There may be more, and those that are there may be known already.
+                # There may be more entries, and these may be among `keys` already.
                 return None
             for position, row in hits:
                 key = row[: self.shape.key_width]
@@ -318,7 +318,7 @@ class IndexImage:
         return StoredRow(version.run.rows[version.position], version.run.layout_id)
 
     def _newest_in_deltas(self, key: Key, encoded: bytes, above: Seq, snapshot: Seq) -> tuple[StoredRow | None] | None:
-        """The newest version that a delta segment has in (above, snapshot]: (None,) for a tombstone."""
+        """The newest version in a delta segment in (above, snapshot]: (None,) for a tombstone."""
         if self._segment_seq <= above:
             return None
         segments = [f.segment for f in self._files if f.visible_from > self.base] + self._tombstones
@@ -344,8 +344,8 @@ class IndexImage:
     # Scans.
 
     def is_empty(self, snapshot: Seq) -> bool:
-        """A change of a table asks for it, and most tables have a file with more rows than were written of late: what
-        those supersede, at most one row of a file each, need not be found for that."""
+        """Schema changes ask for this. Most tables have a file with more rows than the unresolved deltas, each of which
+        supersedes at most one row of a file: then nothing needs to be resolved."""
         with self._lock:
             unresolved = sum(1 if len(item) == 3 else item[1].rows for item in self._pending)
             files = [f for f in self._files if f.visible_from <= snapshot]
@@ -366,7 +366,7 @@ class IndexImage:
     def _resolve(self) -> None:
         """Finds the file positions, and for segments the inline rows too, that pending deltas supersede.
 
-        What is pending stays so until all of it is resolved: a file that cannot be read fails this scan, and the next.
+        Items stay pending until all of them are resolved: a file that cannot be read fails this scan, and the next.
         """
         batch: list[tuple[Seq, Key, bytes]] = []
         for item in self._pending:
@@ -418,6 +418,6 @@ def _overlaps(segment: Segment, low: bytes, high: bytes) -> bool:
 
 
 def _rows_inside(files: Iterable[FileState], low: bytes, high: bytes) -> int:
-    """A lower bound, but for rows that were superseded."""
+    """A lower bound, apart from superseded rows."""
     inside = (f for f in files if low <= f.segment.key_min and f.segment.key_max < high)
     return sum(f.segment.rows - len(f.positions) for f in inside)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class IntBuffer:
-    """Appends amortised in constant time. A view taken before an append stays valid: growing copies to a new buffer."""
+    """Appends in amortised constant time. A view taken before an append stays valid: growing copies to a new buffer."""
 
     __slots__ = ("_buffer", "_length")
 

@@ -1,4 +1,4 @@
-"""Entry keys as bytes whose order is the keys' order, and as hashes for the conflict sets of commits.
+"""Entry keys encoded as bytes in key order, and hashed for the conflict sets of commits.
 
 Each value starts with a tag, NULL above every value (as in PostgreSQL's default order), then a form whose byte order is
 the value's: integers, dates and times as sign-flipped big-endian, floats as IEEE bits made monotone, text and bytes
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, KeyHash, TableId
 from seachange.values.types import Kind, SqlType
 
-# The form of NULL; below it and at or above FIRST_VALUE is every value. AFTER follows all that continues a key.
+# The encoding of NULL; every value is below it and at or above FIRST_VALUE. AFTER is above every continuation of a key.
 NULL = b"\x02"
 FIRST_VALUE = b"\x01"
 AFTER = b"\xff"
@@ -69,7 +69,7 @@ def _text(value: str) -> bytes:
 
 
 def text_prefix(value: str) -> bytes:
-    """What the forms of all texts that start with `value` start with; no text goes on with AFTER."""
+    """The common prefix of the encodings of all texts that start with `value`; no text continues with AFTER."""
     return b"\x01" + value.encode().replace(b"\x00", b"\x00\xff")
 
 
@@ -139,11 +139,11 @@ class KeyCodec:
         )
 
     def encode_at(self, position: int, value: Any) -> bytes:
-        """The value of one column, as it stands in the encoded key."""
+        """The value of one column as part of the encoded key."""
         return NULL if value is None else self._encoders[position](value)
 
     def encode_prefix(self, values: Sequence[Any]) -> bytes:
-        """The first columns of a key; whatever they are followed by sorts at or after it."""
+        """The first columns of a key; every key that starts with them sorts at or after it."""
         return b"".join(
             [NULL if value is None else encode(value) for encode, value in zip(self._encoders, values, strict=False)]
         )
@@ -160,18 +160,19 @@ def unique_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
 
 
 def rows_hash(table_id: TableId) -> KeyHash:
-    """What a commit shares that changes or deletes rows of a table: one that changes many of them locks it."""
+    """Shared by commits that change or delete rows of a table; locked by a transaction that changes many of them."""
     return _hash(b"r", table_id, b"")
 
 
 def conversion_hash(table_id: TableId, column_id: ColumnId) -> KeyHash:
-    """What a commit relies on if a row of it has no value for a converted column, and its change writes at the end: of
-    the two at most one is committed."""
+    """Relied on by a commit with a row that has no value for a converted column, and written when the change publishes
+    the column: at most one of the two commits."""
     return _hash(b"c", IndexId(table_id), _pack_u64(column_id))
 
 
 def change_hash(descriptor_id: DescriptorId) -> KeyHash:
-    """What a statement writes that changes a descriptor, or leaves that to a job: of two at a time one is refused."""
+    """Written by a statement that changes a descriptor, or starts a job that does: of two concurrent ones, one is
+    refused."""
     return _hash(b"d", descriptor_id, b"")
 
 
@@ -181,29 +182,29 @@ def table_hash(descriptor_id: DescriptorId) -> KeyHash:
 
 
 def database_hash(descriptor_id: DescriptorId) -> KeyHash:
-    """The key of the lock on a database: sessions share it, whoever drops the database has it alone."""
+    """The key of the lock on a database: sessions hold it shared, DROP and RENAME exclusively."""
     return _hash(b"b", descriptor_id, b"")
 
 
 def place_hash(role_id: DescriptorId, number: int) -> KeyHash:
-    """The key of the lock on one of the places that the sessions of a role share."""
+    """The key of the lock on one of the connection slots of a role."""
     return _hash(b"p", role_id, _pack_u64(number))
 
 
 def name_hash(database: str, schema: str, name: str) -> KeyHash:
-    """What a statement writes that gives a relation or type its name: those of a schema share one space."""
+    """Written by a statement that names a relation or type; those of a schema share one namespace."""
     return _hash(b"n", 0, "\0".join((database, schema, name)).encode())
 
 
 def unsaid_hash(kind: str, database: str, name: str) -> KeyHash:
-    """What the first descriptor of a schema or database writes that was there without one, and a commit shares that
-    relied on its privileges before."""
+    """Written with the first descriptor of a schema or database that existed without one, and shared by commits that
+    relied on its default privileges."""
     return _hash(b"s", 0, "\0".join((kind, database, name)).encode())
 
 
 def role_hash(name: str) -> KeyHash:
-    """What a statement writes that takes a role's name away, and a commit shares that makes the role an owner, gives it
-    privileges or members: of the two at most one is committed."""
+    """Written by a statement that removes a role's name, and shared by commits that make the role an owner, or grant it
+    privileges or members: at most one of the two commits."""
     return _hash(b"r", 0, name.encode())
 
 
@@ -221,7 +222,7 @@ def _hashes(space: bytes, index_id: IndexId, encoded: Iterable[bytes]) -> Hashes
 
 
 def advisory_hash(numbers: Sequence[int]) -> KeyHash:
-    """The key of an advisory lock: one number or several, which are never the same."""
+    """The key of an advisory lock: one number, or several in a separate key space."""
     return _hash(b"a", IndexId(len(numbers)), b"".join(number.to_bytes(8, "big", signed=True) for number in numbers))
 
 

@@ -1,7 +1,7 @@
-"""Single pages of a row group: what a look-up of one row decodes instead of the whole group.
+"""Single pages of a row group, for lookups of one row.
 
-Arrow decodes whole row groups only. So the page of each column that has the row is handed to it as a Parquet file of
-its own: the bytes of the page as they are, under a footer that says that there is nothing else.
+Arrow decodes whole row groups only. So the page of each column that has the row is passed to it as a Parquet file of
+its own: the unchanged bytes of the page, with a footer that describes nothing else.
 
 **Invariant:** the pages of one row group begin at the same rows in all columns, or the group is not read by pages.
 """
@@ -22,18 +22,18 @@ from seachange.storage.thrift import I64, LIST, STRUCT, ListOf, Struct, ThriftRe
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 _DICTIONARY_PAGE = 2
-# Fields of the structs of the format, by their numbers.
+# Field numbers of the structs of the file format.
 _SCHEMA, _ROWS, _ROW_GROUPS, _PROPERTIES = 2, 3, 4, 5
 _CHUNKS, _CHUNK_METADATA = 1, 3
 _CODEC_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _DICTIONARY = 5, 6, 7, 9, 11
-# What describes a chunk as a whole: it is not true of one of its pages.
+# Fields that describe a whole chunk, and do not apply to one of its pages.
 _OF_WHOLE_CHUNK = frozenset({8, 10, 12, 13, 14, 15, 16})
 _ARROW_SCHEMA = b"ARROW:schema"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where the bytes of a page are, and how many rows it has."""
+    """The location of a page, and its number of rows."""
 
     offset: int
     size: int
@@ -51,7 +51,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class PagedGroup:
-    """The columns of a row group, and at which of its rows the pages of all of them start."""
+    """The columns of a row group, and the rows at which their pages start."""
 
     chunks: dict[str, Chunk]
     starts: tuple[int, ...]
@@ -61,7 +61,7 @@ class PagedGroup:
 
 
 class PageReader:
-    """Not thread-safe: its user has a lock for the file."""
+    """Not thread-safe: the caller has a lock for the file."""
 
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
@@ -119,7 +119,7 @@ class PageReader:
         for item in group[_CHUNKS][1].items:
             metadata = item[_CHUNK_METADATA][1]
             if len(metadata[3][1].items) != 1:
-                # A page of a list has as many values as the lists of its rows, and not as many as rows.
+                # The value count of a page of lists is that of the elements, not of the rows.
                 return None
             name = metadata[3][1].items[0].decode()
             chunks[name] = self._read_chunk(metadata)

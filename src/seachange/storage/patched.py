@@ -1,11 +1,11 @@
-"""Columns of touched files in memory, without the rows that are superseded.
+"""A cache of columns of touched files, without the superseded rows.
 
-Leaving rows out by their position costs DuckDB several times what it takes to read a narrow column. So a statement that
-reads a whole table takes the numbers of its touched files from here: each is decoded once, its superseded rows are
-dropped, and it stays for as long as no further row of its file is superseded and there is room.
+Skipping rows by position costs DuckDB several times what it takes to read a narrow column. So a statement that reads a
+whole table takes the fixed-width columns of its touched files from here: each is decoded once, its superseded rows are
+dropped, and it is cached until further rows of its file are superseded or the space is needed.
 
-**Invariant:** of a committed segment, equally many superseded positions are the same positions: what a snapshot sees
-superseded, every later one does too. So their number tells whether a kept column is the one that is asked for.
+**Invariant:** for a committed segment, equal numbers of superseded positions mean equal positions: what one snapshot
+sees as superseded, every later one does too. So their number identifies the cached version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DECIMAL64_PRECISION_MAX = 18
 
 @dataclass(frozen=True, slots=True)
 class TouchedFile:
-    """A committed segment that is known to be whole, and which of its positions are not to be read."""
+    """A committed segment that has been verified, and its positions to skip."""
 
     segment: Segment
     superseded: Positions
@@ -50,7 +50,7 @@ class _Kept:
 
 
 class PatchedColumns:
-    """The most recently used columns, up to `bytes_max`. Thread-safe: what is shared is immutable."""
+    """The most recently used columns, up to `bytes_max`. Thread-safe: shared data is immutable."""
 
     def __init__(self, files: FileSystem, bytes_max: int) -> None:
         self._files = files
@@ -60,14 +60,14 @@ class PatchedColumns:
         self._lock = threading.Lock()
 
     def has_room(self, files: Sequence[TouchedFile], types: Sequence[pa.DataType]) -> bool:
-        """Whether these columns of these files can be here all at once; text, whose size is not known, never is."""
+        """Whether these columns of these files fit all at once; text, whose size is not known, never does."""
         if any(not _is_fixed_width(type_) for type_ in types):
             return False
         bits: int = sum(f.segment.rows for f in files) * sum(t.bit_width for t in types)
         return bits <= self._bytes_max * 8
 
     def tables(self, files: Sequence[TouchedFile], schema: pa.Schema) -> list[pa.Table]:
-        """For each file what is left of these columns, in the order of the file."""
+        """The remaining rows of these columns for each file, in file order."""
         found = [self._find(file, schema.names) for file in files]
         incomplete = [number for number, columns in enumerate(found) if len(columns) < len(schema.names)]
         with ThreadPoolExecutor(os.cpu_count()) if incomplete else nullcontext() as pool:
@@ -96,7 +96,7 @@ class PatchedColumns:
         return found
 
     def _read(self, file: TouchedFile, schema: pa.Schema, found: Columns) -> Columns:
-        """The columns that were not found."""
+        """Reads the columns that are not cached."""
         wanted = pa.schema([field for field in schema if field.name not in found])
         name = segment_name(file.segment.id)
         with self._files.open_input(name) as source, reading(name):
@@ -123,7 +123,7 @@ class PatchedColumns:
 
 
 def in_memory(type_: pa.DataType) -> pa.DataType:
-    """The type in which a column is kept: that of DuckDB's own vectors, which is half as wide for most decimals."""
+    """The type in which a column is cached: that of DuckDB's own vectors, which is half as wide for most decimals."""
     if pa.types.is_decimal128(type_) and type_.precision <= _DECIMAL64_PRECISION_MAX:
         return pa.decimal64(type_.precision, type_.scale)
     return type_

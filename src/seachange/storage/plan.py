@@ -1,4 +1,4 @@
-"""The read plan: a snapshot of an index as one DuckDB query, the union of what its parts hold.
+"""The read plan: a snapshot of an index as one DuckDB query, the union of its parts.
 
 The text depends on the shape of the parts only: file lists are parameters.
 """
@@ -23,9 +23,9 @@ from seachange.storage.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A transaction's own writes to an index: its rows, in the current layout if `layout_id` does not say, and the
-    entry keys that hide committed rows (as a table of the key columns by their `c<id>` names). `files` are what it
-    staged in bulk, `hiding` those files, with or without rows to be read, whose keys hide committed rows too."""
+    """A transaction's own writes to an index: its rows, in the current layout unless `layout_id` is set, and the entry
+    keys that hide committed rows (as a table of the key columns by their `c<id>` names). `files` are its staged bulk
+    files; `hiding` are the files, with or without rows to read, whose keys hide committed rows too."""
 
     rows: pa.Table | None = None
     hidden_keys: pa.Table | None = None
@@ -48,8 +48,8 @@ def plan_scan(
     prefix: str,
     whole: bool = False,
 ) -> Scan:
-    """The rows of a snapshot as `columns`, each under its own name. `prefix` makes the scan's names its own; `whole`
-    says that the statement reads all rows, or nearly."""
+    """The rows of a snapshot as `columns`, each under its own name. `prefix` makes the scan's names unique; `whole`:
+    the statement reads nearly all rows."""
     layout_id = table.layout.id if overlay.layout_id is None else overlay.layout_id
     own_parts = SnapshotParts(overlay.files, ((layout_id, overlay.rows),) if overlay.rows is not None else ())
     if not columns and not overlay.hides:
@@ -78,7 +78,7 @@ def _hidden(overlay: Overlay, branches: Branches, key: Sequence[ColumnId]) -> st
 
 
 def plan_rewrite(table: Table, index: Index, parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
-    """The rows of these parts as a segment of the current layout stores them, by column id."""
+    """The rows of these parts in the stored form of the current layout, by column id."""
     columns = [table.column_by_id[c] for c, _ in table.stored_columns(index, table.layout)]
     return plan_columns(table, index, columns, parts, warehouse, prefix)
 
@@ -92,8 +92,8 @@ def plan_columns(
     prefix: str,
     positions: str = "",
 ) -> Scan:
-    """Some columns of the rows of these parts, by column id; of files those at the positions that a condition on
-    `file_row_number` holds for."""
+    """Some columns of the rows of these parts, by column id; `positions` is a condition on `file_row_number` that
+    selects rows of files."""
     branches = Branches(prefix, table, index, columns, warehouse, positions)
     body = union(branches.read(parts)) or _nothing(columns)
     return Scan(body, branches.parameters, branches.relations)
@@ -110,7 +110,7 @@ def _same(column: Column) -> str:
 
 
 def _count(rows: int, prefix: str) -> Scan:
-    """As many rows as there are, when nobody looks into them."""
+    """The right number of rows, for a query that reads no columns."""
     return Scan(f"SELECT 1 FROM range(${prefix}_p0)", {f"{prefix}_p0": rows})
 
 

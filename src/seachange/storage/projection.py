@@ -1,4 +1,4 @@
-"""Reading any layout as any version: compiled once per (stored columns, version's columns).
+"""Projections that read any layout as any version; compiled once per (stored columns, version's columns).
 
 A column that the layout lacks reads as the value frozen when the column was added; a column that the version lacks is
 skipped; a widened type is cast.
@@ -22,7 +22,7 @@ StoredColumns = tuple[tuple[ColumnId, SqlType], ...]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The value at `position` of the stored row, cast from `old` when that is not the column's type any more."""
+    """The value at `position` of the stored row, cast from `old` if the column's type has changed."""
 
     position: int
     old: SqlType
@@ -30,7 +30,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """The layout is older than the column: everything in it reads as `value`."""
+    """The layout is older than the column: all of its rows read as `value`."""
 
     value: Any
 
@@ -39,7 +39,7 @@ Source = Stored | Frozen
 
 
 def sources(stored: StoredColumns, columns: Sequence[Column]) -> tuple[Source, ...]:
-    """Where each of a version's columns comes from in a layout."""
+    """The source of each of a version's columns in a layout."""
     positions = {column_id: (position, type_) for position, (column_id, type_) in enumerate(stored)}
     return tuple(
         Stored(*positions[column.id]) if column.id in positions else Frozen(parse_canonical(column.type, column.frozen))
@@ -48,7 +48,7 @@ def sources(stored: StoredColumns, columns: Sequence[Column]) -> tuple[Source, .
 
 
 def compile_row(stored: StoredColumns, columns: Sequence[Column]) -> Callable[[Row], Row] | None:
-    """A function from a stored row to the version's row; None when that is the row itself.
+    """A function from a stored row to the version's row; None if that is the row itself.
 
     Python values need no cast: every widening keeps the value (an int stays an int, text stays text).
     """

@@ -1,4 +1,4 @@
-"""Decoded row groups: the key columns of one, ready for look-ups, and a cache of decoded parts bounded by bytes."""
+"""Decoded row groups: key columns for lookups, and a cache of decoded parts bounded by bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from seachange.values.types import Kind, SqlType
 Positions = npt.NDArray[np.int64]
 
 INTEGER_KINDS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
-# Their values compare in Python as their encodings do.
+# Types whose values compare in Python as their encodings do.
 _DIRECT_KINDS = INTEGER_KINDS | {
     Kind.OID,
     Kind.TEXT,
@@ -34,7 +34,7 @@ _DIRECT_KINDS = INTEGER_KINDS | {
     Kind.DATE,
     Kind.NUMERIC,
 }
-# Up to here a bisection per key costs less than looking at every row once.
+# Up to this many keys, one bisection per key is cheaper than one pass over all rows.
 _BISECTED_KEYS_MAX = 64
 
 
@@ -55,7 +55,7 @@ class Columns:
 
 
 class KeyColumns(Columns):
-    """The key columns of one row group, cast to the types that keys are asked for in."""
+    """The key columns of one row group, cast to the types in which keys are looked up."""
 
     __slots__ = ("_codec", "_direct", "_numbers", "_types")
 
@@ -87,11 +87,11 @@ class KeyColumns(Columns):
         return bisect_left(rows, encoded, low, high, key=self.encoded)
 
     def seek_encoded(self, encoded: bytes) -> int:
-        """The first position whose key encodes to `encoded` or what sorts after it."""
+        """The first position whose encoded key is at or after `encoded`."""
         return bisect_left(range(len(self)), encoded, key=self.encoded)
 
     def find(self, key: Key, encoded: bytes) -> int:
-        """The position of `key`, -1 if it is not there."""
+        """The position of `key`, -1 if it is not present."""
         if self._numbers is not None:
             value = key[0]
             position = int(self._numbers.searchsorted(value))
@@ -120,7 +120,8 @@ class KeyColumns(Columns):
 def match_rows(stored: Sequence[pa.Array], wanted: Sequence[pa.Array]) -> Positions:
     """For each row of `wanted` the position of the equal row of `stored`, -1 if there is none. NULL equals NULL.
 
-    Column by column, the rows still equal on both sides get the same small number; one not wanted gets -1.
+    Column by column, rows that are equal so far on both sides get the same small number; a stored row without a match
+    gets -1.
     """
     stored_codes = np.zeros(len(stored[0]), np.int64)
     wanted_codes = np.zeros(len(wanted[0]), np.int64)
@@ -141,7 +142,7 @@ def match_rows(stored: Sequence[pa.Array], wanted: Sequence[pa.Array]) -> Positi
 
 
 def comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column in a form whose equality is that of keys: one zero, one NaN, extension types as what they store."""
+    """The column in a form whose equality is that of keys: one zero, one NaN, extension types as their storage."""
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([comparable(chunk) for chunk in column.chunks], type=_comparable_type(column.type))
     if isinstance(column, pa.ExtensionArray):
@@ -169,8 +170,8 @@ _OFFERED_MAX = 4_096
 class RowGroupCache:
     """The most recently used decoded parts of row groups, of all segments, up to `bytes_max`.
 
-    A part that is only offered is kept from its second time on: memory that is used for one look-up and freed costs the
-    allocator nothing, while keeping it costs page faults that take longer than decoding.
+    A part that is only offered is kept from its second time on: memory that is used for one lookup and freed costs the
+    allocator nothing, while keeping it causes page faults that take longer than decoding.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -192,7 +193,7 @@ class RowGroupCache:
             self._drop((segment_id, part))
             self._parts[segment_id, part] = columns
             self._bytes += columns.nbytes
-            # The newest part stays even if it alone is over the bound: its reader needs it now.
+            # The newest part stays even if it alone exceeds the bound: its reader needs it now.
             while self._bytes > self._bytes_max and len(self._parts) > 1:
                 self._drop(next(iter(self._parts)))
 

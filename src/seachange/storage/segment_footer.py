@@ -1,7 +1,7 @@
-"""What a segment file says about itself in its footer, and the sizes it is cut to.
+"""The footer of a segment file, and the sizes of its parts.
 
-The footer names the segment, so that a swapped file is recognised, and holds the first entry key of every row group, so
-that a look-up goes straight to one row group whatever the key's types are.
+The footer names the segment, so that a swapped file is recognised, and has the first entry key of every row group, so
+that a lookup goes straight to one row group whatever the key's types are.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import xxhash
 
 from seachange.model.ids import IndexId, LayoutId, SegmentId
 
-# Small enough that a point look-up decodes little, large enough that scans lose little: a sum over one narrow column
+# Small enough that a point lookup decodes little, large enough that scans lose little: a sum over one narrow column
 # takes 1.2 times as long with 30 k rows as with 120 k, 1.1 times with 40 k.
 ROW_GROUP_ROWS = 40_960
-# A look-up in a secondary index decodes the key columns of a whole row group, text as a rule, and scans of one are
-# rare: a look-up takes a quarter of the time, a scan 1.2 times as long.
+# A lookup in a secondary index decodes the key columns of a whole row group, usually text, and scans of one are rare: a
+# lookup takes a quarter of the time, a scan 1.2 times as long.
 SECONDARY_ROW_GROUP_ROWS = 8_192
-# Of the columns that are not the key a look-up decodes one page. Scans do not notice.
+# A lookup decodes one page of each column that is not part of the key. Scans are not affected.
 PAGE_ROWS = 4_096
 SEGMENT_ROWS_MAX = 12 * ROW_GROUP_ROWS
 # A segment is held in memory while it is written; wide rows make shorter segments.
@@ -50,7 +50,7 @@ class SegmentFooter:
 
 
 def decode_footer(metadata: Mapping[bytes, bytes] | None) -> SegmentFooter | None:
-    """None if the file does not speak of itself as a segment."""
+    """None if the file has no segment footer."""
     text = (metadata or {}).get(FOOTER_KEY)
     if text is None:
         return None

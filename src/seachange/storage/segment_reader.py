@@ -1,7 +1,7 @@
-"""Look-ups by key in one segment file, without DuckDB.
+"""Lookups by key in one segment file, without DuckDB.
 
 The footer leads to one row group, a bisection of its key columns to one row, and only then are the other columns
-decoded, of one page if the group has several. Decoded parts are kept in a cache that all readers share.
+decoded, from a single page if possible. Decoded parts are kept in a cache that all readers share.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Found = tuple[int, Row]
 
 
 class SegmentReader:
-    """`key` are the entry key's columns with the types that keys are asked for in, which may be wider than stored.
+    """`key` are the entry key's columns with the types in which keys are looked up, which may be wider than stored.
 
-    Thread-safe: what is shared is immutable, decoding happens under a lock.
+    Thread-safe: shared data is immutable, decoding happens under a lock.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SegmentReader:
         names = [column_name(c) for c, _ in key]
         self._key_names = tuple(names)
         self._rest_names = tuple(name for name in self.columns if name not in names)
-        # Where each column of the file is found in a row of key columns followed by the rest.
+        # The position of each column of the file in a row of key columns followed by the rest.
         decoded = (*self._key_names, *self._rest_names)
         self._order = None if decoded == self.columns else tuple(decoded.index(name) for name in self.columns)
         integers = len(key) == 1 and self._types[0].kind in INTEGER_KINDS
@@ -98,7 +98,8 @@ class SegmentReader:
         return found
 
     def positions(self, keys: Sequence[Key], encoded: Sequence[bytes] | None = None) -> Positions:
-        """Where each key is in the file, -1 if it is not there. `encoded`: the keys' encodings, if known already."""
+        """The position of each key in the file, -1 if it is not present. `encoded`: the keys' encodings, if known
+        already."""
         positions = np.full(len(keys), -1, np.int64)
         if self._numbers is not None:
             self._integer_positions(keys, self._numbers, positions)
@@ -166,7 +167,7 @@ class SegmentReader:
         return rest.row(row - start)
 
     def _page(self, group: int, row: int) -> tuple[int | None, int]:
-        """The page that has the row, and the row that it starts at; no page where the group is read as a whole."""
+        """The page that has the row, and the row that it starts at; None if the group is read as a whole."""
         if self._starts[group + 1] - self._starts[group] <= PAGE_ROWS:
             return None, 0
         with Holding(self._lock), reading(self._name):
@@ -193,7 +194,7 @@ class SegmentReader:
     def _row_group_keys(self, metadata: pq.FileMetaData) -> tuple[bytes, ...]:
         footer = decode_footer(metadata.metadata)
         if footer is None or len(footer.firsts) != metadata.num_row_groups:
-            raise errors.SegmentDamaged(file=self._name, detail="its footer is not that of a segment")
+            raise errors.SegmentDamaged(file=self._name, detail="it has no segment footer")
         return footer.firsts
 
 
@@ -202,7 +203,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _integer_bounds(firsts: Sequence[bytes], last: bytes) -> Positions | None:
-    """The first keys and the last one as numbers; None where one is NULL, which has no number."""
+    """The first keys and the last one as numbers; None if one of them is NULL."""
     bounds = (*firsts, last)
     if any(len(bound) != 9 for bound in bounds):
         return None
@@ -211,7 +212,7 @@ def _integer_bounds(firsts: Sequence[bytes], last: bytes) -> Positions | None:
 
 @contextmanager
 def reading(file: str) -> Iterator[None]:
-    """What Arrow cannot make sense of is damage; what the system refuses to read is its error."""
+    """Data that Arrow cannot decode is damage; an error of the operating system is an I/O error."""
     try:
         yield
     except OSError as problem:

@@ -1,7 +1,7 @@
-"""Sorted rows in, published segment files out.
+"""Writes sorted rows to published segment files.
 
 A segment is cut, written under its temporary name by one of a few threads, read back for its checksum, and published;
-the caller meanwhile produces the rows of the next. What cannot be finished leaves no file behind.
+meanwhile the caller produces the rows of the next. A failure leaves no file behind.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from seachange.storage.segment_footer import (
 )
 from seachange.values.types import Kind, SqlType
 
-# Registers intents and gives the ids of that many new segments.
+# Registers intents and returns the ids of that many new segments.
 Reserve = Callable[[int], Sequence[SegmentId]]
 
 _WRITERS = 2
@@ -44,7 +44,7 @@ _PAGE_BYTES_MAX = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class SegmentShape:
-    """What all segments of one write have in common; the `key` is the entry key, the order of the rows."""
+    """The properties that all segments of one write share; the `key` is the entry key, the order of the rows."""
 
     columns: tuple[tuple[ColumnId, SqlType], ...]
     key: tuple[ColumnId, ...]
@@ -65,18 +65,18 @@ class SegmentWriter:
         types = dict(shape.columns)
         self._codec = KeyCodec([types[c] for c in shape.key])
         self._key_names = [column_name(c) for c in shape.key]
-        # A boolean has no bloom filter: it could not keep anything out.
+        # A bloom filter on a boolean would not exclude anything.
         self._filtered = [column_name(c) for c in shape.key if types[c].kind is not Kind.BOOLEAN]
 
     def write(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[Segment]:
-        """Writes rows that are in key order already; gives the segments in that order."""
+        """Writes rows that are in key order already; returns the segments in that order."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         pending: list[Future[Segment]] = []
         started: list[SegmentId] = []
         with ThreadPoolExecutor(_WRITERS, "segment-writer") as pool:
             try:
                 for table in self._cut(batches):
-                    # One segment per writer is under way while the next is being produced; no more are held.
+                    # One segment per writer is being written while the next is produced; no more are held in memory.
                     if len(pending) >= _WRITERS:
                         pending[-_WRITERS].result()
                     started.extend(self._reserve(1))
@@ -137,7 +137,7 @@ class SegmentWriter:
         group_rows = self._shape.row_group_rows
         encodings = choose_encodings(table.slice(0, group_rows))
         options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
-        # Of a path that it is given, Arrow lets go only when it is done: a full disk would stay so.
+        # Given a path, Arrow would release the file only at the end: a full disk would stay full.
         with (
             pa.OSFile(path, "wb") as sink,
             pq.ParquetWriter(
@@ -147,9 +147,9 @@ class SegmentWriter:
                 column_encoding=encodings.encoding or None,
                 use_dictionary=list(encodings.dictionary) or False,
                 write_statistics=_orderly(table, group_rows) or False,
-                # DuckDB unpacks decimals of up to 18 digits twice as fast from integers as from bytes.
+                # DuckDB decodes decimals of up to 18 digits twice as fast from integers as from bytes.
                 store_decimal_as_integer=True,
-                # Pages are cut by their rows alone, so that they begin at the same rows in all columns.
+                # Pages are cut by row count alone, so that they begin at the same rows in all columns.
                 max_rows_per_page=PAGE_ROWS,
                 data_page_size=_PAGE_BYTES_MAX,
                 bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
@@ -168,14 +168,14 @@ class SegmentWriter:
         for future in pending:
             if not future.cancelled():
                 future.exception()
-        # The failure that brought us here is the one to report; what stays behind is an intent for GC.
+        # The original failure is the one to report; a file that stays behind has an intent, for garbage collection.
         for segment_id in started:
             with suppress(errors.Error):
                 self._files.delete(segment_name(segment_id))
 
 
 def _orderly(table: pa.Table, group_rows: int) -> list[str]:
-    """Columns of whose statistics DuckDB draws the right conclusions."""
+    """Columns whose statistics DuckDB interprets correctly."""
     return [
         field.name
         for field, column in zip(table.schema, table.columns, strict=True)
@@ -184,14 +184,13 @@ def _orderly(table: pa.Table, group_rows: int) -> list[str]:
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:
-    """Statistics of Parquet leave out NaN, which DuckDB sorts above all numbers and by which it would skip rows that a
-    condition holds for."""
+    """Parquet statistics leave out NaN, which DuckDB sorts above all numbers, so it would skip rows that meet a
+    condition."""
     return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
 
 def _has_constant_with_nulls(column: pa.ChunkedArray, group_rows: int) -> bool:
-    """Where all texts of a row group are the same, and some are NULL, DuckDB 2.0.0 takes all of them for NULL when it
-    is asked which ones are."""
+    """If all non-NULL texts of a row group are equal, DuckDB 2.0.0 treats all of them as NULL in an IS NULL test."""
     if not column.null_count or not _is_bytes(column.type):
         return False
     for start in range(0, len(column), group_rows):
@@ -209,7 +208,7 @@ def _is_bytes(type_: pa.DataType) -> bool:
 
 @contextmanager
 def writing(file: str) -> Iterator[None]:
-    """Turns an OSError of Arrow, which may carry its number only in the text, into the client's error for it."""
+    """Converts an OSError of Arrow, which may have its number only in the text, to the client's error."""
     try:
         yield
     except OSError as problem:

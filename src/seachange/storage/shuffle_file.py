@@ -1,8 +1,8 @@
-"""Rows on their way to a sort: a file of Arrow batches, dealt into ranges of keys and in no order within them.
+"""Shuffle files: Arrow batches on their way to a sort, partitioned into key ranges and unsorted within them.
 
-Each is read once, a range at a time, and soon deleted. It is not made durable: what it was made of is still there.
+Each file is read once, a range at a time, and soon deleted. It is not made durable, since its source still exists.
 
-**Invariant:** of a file with n ranges, batch b holds rows of range b mod n.
+**Invariant:** in a file with n ranges, batch b holds rows of range b mod n.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def passing_name(id_: SegmentId) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleFile:
-    """`counts` are the rows of each range. Its id is that of a segment that will never be."""
+    """`counts` are the rows of each range. Its id is reserved as a segment id that no segment will have."""
 
     id: SegmentId
     size_bytes: int
@@ -38,7 +38,7 @@ class ShuffleFile:
 
 
 class ShuffleWriter:
-    """Used as a context: what is left without being finished leaves no file."""
+    """A context manager: an unfinished file is removed."""
 
     def __init__(self, files: FileSystem, id_: SegmentId, schema: pa.Schema, ranges: int) -> None:
         self._files = files
@@ -60,7 +60,7 @@ class ShuffleWriter:
                 self._files.discard(passing_name(self._id))
 
     def deal(self, rows: pa.RecordBatch, places: NDArray[np.uint16]) -> None:
-        """`places` are the ranges of the rows; one beyond the last is none: such rows are left out."""
+        """`places` are the ranges of the rows; a number above the last range means that the row is skipped."""
         ranges = len(self._counts)
         counts = np.bincount(places, minlength=ranges + 1)[:ranges]
         # Stable, which for small numbers is a radix sort.

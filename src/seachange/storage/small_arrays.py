@@ -1,10 +1,10 @@
-"""Arrow arrays of a few values, made of their bytes, and values of arrays.
+"""Arrow arrays of a few values, built from their bytes, and the values of arrays.
 
-`pa.array` asks of all that it is given whether it is one of pandas', and loads pandas to know, where that is installed:
-a third of a second of a processor, for the first row that a process writes. `to_pylist` does so for times with a zone.
+`pa.array` checks whether its input is a pandas object, and imports pandas for that if it is installed: a third of a
+second of CPU time, for the first row that a process writes. `to_pylist` does so for timestamps with time zone.
 
-**Invariant:** an array is the one that `pa.array` makes. Whatever is not plainly of its type, or does not fit, is left
-to that: it converts, or says what is wrong.
+**Invariant:** the array equals the one that `pa.array` makes. Values that are not exactly of its class, or do not fit,
+are passed to `pa.array`, which converts them or raises the error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-# Of more values `pa.array` is faster, and whoever has many stays for longer.
+# For more values `pa.array` is faster, and such a process usually runs for longer.
 FEW = 64
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -34,13 +34,12 @@ _ZONED = pa.timestamp("us", tz="UTC")
 
 
 class _Unfit(Exception):
-    """Not for us to convert."""
+    """The value needs `pa.array`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How values of a class become the buffers of an array, but for the first, which says where there are any; and what
-    stands where there are none."""
+    """How values of a class become the buffers of an array, without the validity buffer; `blank` stands for NULL."""
 
     class_: type
     blank: object
@@ -48,7 +47,7 @@ class _Form:
 
 
 def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Of values of one type, and None."""
+    """An array of values of one type, and None."""
     form = _form_of(type_)
     if form is None or len(values) > FEW:
         return pa.array(values, type_)
@@ -74,7 +73,7 @@ def values_of(array: pa.Array) -> list[Any]:
 
 
 def mask_of(flags: NDArray[np.bool_]) -> pa.BooleanArray:
-    """Of any number of flags."""
+    """For any number of flags."""
     return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(_bits(flags))])
 
 
@@ -134,13 +133,13 @@ def _pack_times(values: Sequence[dt.time]) -> list[bytes]:
 
 
 def _pack_moments(values: Sequence[dt.datetime]) -> list[bytes]:
-    """One without a zone is taken for UTC."""
+    """A value without a zone is taken as UTC."""
     zoned = (value if value.tzinfo else value.replace(tzinfo=dt.UTC) for value in values)
     return _pack_numbers("q", ((value - _EPOCH) // _MICROSECOND for value in zoned))
 
 
 _MOMENT = _Form(dt.datetime, _EPOCH, _pack_moments)
-# What rows hold, but for arrays and decimals.
+# The types of stored values, except arrays and decimals.
 _FORMS: dict[pa.DataType, _Form] = {
     pa.bool_(): _Form(bool, False, _pack_bits),
     pa.int8(): _Form(int, 0, partial(_pack_numbers, "b")),

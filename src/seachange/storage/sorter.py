@@ -1,4 +1,4 @@
-"""The sorts of one bulk write, on a DuckDB that statements do not share."""
+"""The sorts of one bulk write, on a DuckDB instance that statements do not share."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class Sorter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
-        # Whose DuckDB it is hears that it has failed.
+        # Passes the exception on, so that the owner of the instance can discard it.
         self._stack.__exit__(kind, value, tb)
 
     def interrupt(self) -> None:
-        """Ends the query that runs; may be called from another thread."""
+        """Interrupts the running query; may be called from another thread."""
         self._duck.interrupt()
 
     def steps_done(self) -> float:
-        """How many queries have ended, and how much of the one that runs; may be called from another thread."""
+        """The number of finished queries, plus the fraction of the running one; may be called from another thread."""
         try:
             percent = self._duck.query_progress()
         except duckdb.Error:
@@ -76,8 +76,8 @@ class Sorter:
         """Sorts and writes rows that are known to be distinct, such as those of a snapshot."""
         if not scan.relations:
             return self.sort_query(scan.sql, scan.parameters, shape)
-        # Sorted straight from the joins that leave out superseded rows, six million rows of eight columns were too much
-        # for DuckDB's 512 MB; from a table it spills.
+        # Sorted directly from the anti-joins, six million rows of eight columns exceeded DuckDB's 512 MB; from a table
+        # it can spill.
         self.keep("unsorted", scan.sql, scan)
         try:
             return self.sort_query("SELECT * FROM unsorted", {}, shape)
@@ -92,7 +92,7 @@ class Sorter:
             return sort_query_into_segments(self._duck, sql, parameters, shape, self._files, self._reserve, unique)
 
     def hold(self, name: str, rows: pa.RecordBatchReader) -> int:
-        """Keeps a stream as a table for several queries, spilled where it must; gives the number of rows."""
+        """Stores a stream as a table for several queries, spilling if necessary; returns the number of rows."""
         with guarded(rows) as source, sorting():
             self._duck.register("stream", source)
             self._duck.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM stream")
@@ -101,7 +101,7 @@ class Sorter:
         return int(count)
 
     def keep(self, name: str, sql: str, scan: Scan | None = None) -> None:
-        """Keeps the rows of a query, which may read a scan, as a table."""
+        """Stores the rows of a query, which may read a scan, as a table."""
         if scan is not None:
             self._register(scan)
         know_functions(self._duck, sql)
@@ -122,7 +122,7 @@ class Sorter:
             return self._duck.execute(sql, dict(scan.parameters) if scan is not None else None).fetchall()
 
     def fetch(self, sql: str, scan: Scan | None = None) -> list[Key]:
-        """The same for rows that may have values of any type: DuckDB gives moments with a zone only to Arrow."""
+        """The same for values of any type: DuckDB returns timestamps with time zone only to Arrow."""
         if scan is not None:
             self._register(scan)
         know_functions(self._duck, sql)
@@ -131,7 +131,7 @@ class Sorter:
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def stream(self, sql: str, scan: Scan, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The many rows of a query that reads a scan, as DuckDB comes to them."""
+        """Streams the rows of a query that reads a scan."""
         self._register(scan)
         know_functions(self._duck, sql)
         parameters = dict(scan.parameters)
@@ -140,7 +140,7 @@ class Sorter:
             try:
                 yield from reader
             except OSError as problem:
-                # Of what DuckDB raises Arrow passes on only the text.
+                # Arrow keeps only the text of DuckDB's exceptions; running the query again raises the original one.
                 if str(problem).startswith("INTERRUPT"):
                     raise
                 self._duck.execute(f"SELECT max(hash(COLUMNS(*))) FROM ({sql})", parameters)
@@ -160,7 +160,7 @@ class Sorter:
         return None if row is None else tuple(row)
 
     def first_repeated(self, files: Sequence[str], key: Sequence[ColumnId], nulls_distinct: bool) -> Key | None:
-        """A key that several rows of the files have."""
+        """A key that occurs more than once in the files."""
         names = ", ".join(map(column_name, key))
         present = " AND ".join(f"{column_name(c)} IS NOT NULL" for c in key) if nulls_distinct else "true"
         sql = f"SELECT {names} FROM read_parquet($files) WHERE {present} GROUP BY ALL HAVING count(*) > 1 LIMIT 1"

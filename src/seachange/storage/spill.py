@@ -1,6 +1,6 @@
-"""Sorts that may be larger than memory: a DuckDB of their own, and a folder that does not outlive its process.
+"""Sorts that may exceed memory: DuckDB instances of their own, and spill folders that do not outlive the process.
 
-**Invariant:** a folder that is being spilled to is locked; one that can be locked belongs to nobody and is removed.
+**Invariant:** a spill folder in use is locked; one that can be locked has no owner and is removed.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from seachange.runtime.permissions import create_file, create_folder, folder_mod
 from seachange.storage.duck_instances import GIVE_BACK_MEMORY, INSTANCES, InstanceDesign
 
 SORT_BYTES_MAX = 512 << 20
-# So many DuckDBs of a node wait for the next sort.
+# The number of idle DuckDB instances that a node keeps for the next sort.
 IDLE_MAX = 2
 _LOCK_NAME = "lock"
-# How what DuckDB raises begins where Arrow passes on only its text: while rows are streamed.
+# Prefixes of DuckDB's errors where Arrow keeps only their text: while rows are streamed.
 _PASSED_ON = {"INTERRUPT Error": duckdb.InterruptException, "Out of Memory Error": duckdb.OutOfMemoryException}
 
 
 @dataclass(frozen=True, slots=True)
 class SortLimits:
-    """What one sort may take; 0 threads are as many as there are cores."""
+    """The limits of one sort; 0 threads means one per core."""
 
     memory_bytes_max: int = SORT_BYTES_MAX
     threads: int = 0
 
 
-# Who sorts has a connection for the time of it.
+# Provides a connection for the duration of a sort.
 Connect = Callable[[Path, SortLimits], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
 
@@ -47,7 +47,7 @@ def sorting_connection(
     spill: Path,
     limits: SortLimits = SortLimits(),  # noqa: B008 - a value
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB of its own, so that neither its memory nor its spilled blocks are those of the node's statements."""
+    """An instance of its own, so that it shares neither memory nor spilled blocks with the node's statements."""
     with (
         passing_folder(spill) as folder,
         _taken(folder, limits) as instance,
@@ -58,13 +58,13 @@ def sorting_connection(
 
 @contextmanager
 def _taken(folder: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An instance that is given back if what it is used for ends well; else it may be of no use any more: what DuckDB
-    takes for a mistake of its own spoils all that follows."""
+    """An instance that is returned to the pool on success; after a failure it may be unusable, since an internal error
+    of DuckDB invalidates the instance."""
     design = InstanceDesign(
         (
             ("memory_limit", f"{limits.memory_bytes_max}B"),
             *((("threads", str(limits.threads)),) if limits.threads else ()),
-            # Rows are sorted on the way out: to keep the order in which they came would only take memory.
+            # Rows are sorted on the way out, so preserving the insertion order would only cost memory.
             ("preserve_insertion_order", "false"),
         )
     )
@@ -78,9 +78,9 @@ def _taken(folder: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnecti
 
 
 def _prepared(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    # Expressions of descriptors are evaluated here too, and mean the same on every machine.
+    # Expressions of descriptors are evaluated here too, and must mean the same on every machine.
     connection.execute("SET TimeZone = 'UTC'")
-    # Nobody sees it; who asks how far a query is (`Sorter.steps_done`) is told.
+    # The progress bar is not printed, but enables `Sorter.steps_done`.
     connection.execute("SET enable_progress_bar = true")
     connection.execute("SET enable_progress_bar_print = false")
     connection.execute("SET integer_division = true")
@@ -88,8 +88,9 @@ def _prepared(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnectio
 
 
 class KeptInstance:
-    """A DuckDB for one sort after the other: to open and close one takes 20 to 40 ms. Tables and relations of a sort go
-    with its connection. Of another place or other limits it is another, and so it is after a sort that has failed."""
+    """A DuckDB instance that is reused for consecutive sorts: opening and closing one takes 20 to 40 ms. Tables and
+    relations of a sort are dropped with its connection. It is replaced if the folder or the limits differ, and after a
+    failed sort."""
 
     def __init__(self) -> None:
         self._of: tuple[Path, SortLimits] | None = None
@@ -108,7 +109,7 @@ class KeptInstance:
             raise
 
     def _cursor(self, spill: Path, limits: SortLimits) -> duckdb.DuckDBPyConnection:
-        # Whoever owns the place may have removed it, with the database.
+        # The owner may have removed the folder, with the database.
         if self._of != (spill, limits) or not self._folder.exists():
             self.close()
             self._folder = self._stack.enter_context(passing_folder(spill))
@@ -125,10 +126,10 @@ class KeptInstance:
 
 
 class SortPool:
-    """The DuckDBs of a node's sorts: a few are kept for the next sort, each for one at a time, so that what a sort may
-    take stays its own.
+    """The DuckDB instances of a node's sorts: a few are kept for the next sort, each used by one sort at a time, so
+    that the limits of a sort are its own.
 
-    **Invariant:** whoever is idle has nothing of the sort before, which has ended well; a closed pool keeps nobody.
+    **Invariant:** an idle instance holds nothing of the sort before, which has succeeded; a closed pool keeps none.
     """
 
     def __init__(self) -> None:
@@ -159,7 +160,7 @@ class SortPool:
     def _keep(self, kept: KeptInstance) -> None:
         with self._lock:
             self._idle.append(kept)
-            # The oldest goes: it may be one with limits that nobody has any more.
+            # The oldest is closed: its limits may no longer be in use.
             leaving = self._idle.pop(0) if len(self._idle) > self._idle_max else None
         if leaving is not None:
             leaving.close()
@@ -174,7 +175,7 @@ class SortPool:
 
 @contextmanager
 def sorting() -> Iterator[None]:
-    """Names what a sort ran into: memory that could not be spilled is disk."""
+    """Converts the errors of a sort: memory that could not be spilled means a full disk."""
     try:
         yield
     except (duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.IOException, OSError) as problem:
@@ -191,7 +192,7 @@ def sorting() -> Iterator[None]:
 
 @contextmanager
 def passing_folder(parent: Path) -> Iterator[Path]:
-    """A folder for one sort, locked while it lives; folders that a dead process left behind go on the way."""
+    """A folder for one sort, locked while it exists; also removes folders that dead processes left behind."""
     with named_errors("spill to", str(parent)):
         create_folder(parent)
         with _locked(parent / _LOCK_NAME):

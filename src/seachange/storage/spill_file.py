@@ -1,6 +1,6 @@
-"""Rows that are kept for later, and are more than memory should hold: in a file that nobody else sees.
+"""A spill file for rows that are kept for later and may exceed memory.
 
-**Invariant:** the file has no name, so that it goes with the last who reads it, or with the process.
+**Invariant:** the file has no name, so that it disappears with its last reader, or with the process.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Spool:
     """Written first, then read. For one session: not thread-safe."""
 
     def __init__(self, folder: Path, bytes_max: int = 0) -> None:
-        """`bytes_max` 0: as much as there is space."""
+        """`bytes_max` 0 means no limit."""
         self.count = 0
         self._folder = folder
         self._bytes_max = bytes_max
         self._file: IO[bytes] | None = None
         self._bytes = 0
-        # Of each part the number of its first row, and where it begins.
+        # The number of the first row of each part, and its offset.
         self._firsts: list[int] = []
         self._offsets: list[int] = []
-        # The part that was read last: whoever reads on needs it again.
+        # The part that was read last: sequential readers need it again.
         self._last: tuple[int, Sequence[Row]] = (-1, ())
 
     def add(self, rows: Sequence[Row]) -> None:
@@ -57,20 +57,20 @@ class Spool:
         return SpooledRows(self, 0, self.count)
 
     def part(self, row: int) -> tuple[int, Sequence[Row]]:
-        """The part that has a row, and the number of its first."""
+        """The part that has a row, and the number of its first row."""
         place = bisect_right(self._firsts, row) - 1
         if self._last[0] != place:
             assert self._file is not None
             with named_errors("read", _WHAT):
                 self._file.seek(self._offsets[place])
-                # Written by this very process, to where nobody else can write.
+                # Written by this process, to a file that no other can write to.
                 self._last = place, pickle.load(self._file)
         return self._firsts[place], self._last[1]
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledRows(Sequence[Row]):
-    """Some of them, read when they are asked for."""
+    """A slice of the rows, read on demand."""
 
     spool: Spool
     start: int

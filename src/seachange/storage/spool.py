@@ -1,7 +1,7 @@
-"""Folders that rows are put down in on their way into a table, seen by all machines that write them.
+"""Spool folders: rows on their way into a table, shared by all machines that write them.
 
-**Invariant:** a folder's name begins with the epoch of its owner. It goes with its owner's work. What an owner who died
-has left behind, or a task of Spark's that did not hear in time that it was to end, is removed by whoever comes next.
+**Invariant:** a folder's name begins with the epoch of its owner, and the folder is removed with its owner's work. What
+a dead owner, or a Spark task that did not stop in time, has left behind is removed by the next writer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seachange.runtime.filesystem import named_errors
 from seachange.runtime.permissions import create_folder
 
 _FOLDER = "spool"
-# Those that this process uses.
+# The folders that this process uses.
 _used: set[Path] = set()
 
 
@@ -36,8 +36,8 @@ def spool_folder(data: Path, epoch: Epoch, token: bytes) -> Iterator[Path]:
 
 
 def sweep_spool(data: Path, others: Callable[[], Collection[Epoch]]) -> None:
-    """Removes what is used neither here nor by others that are alive. Those are asked for after the folders: who comes
-    in between has a folder that is not seen."""
+    """Removes folders that are used neither here nor by other live nodes. The nodes are read after the folders: a node
+    that registers in between has a folder that is not in the list."""
     found = list((data / _FOLDER).glob("*-*"))
     living = others() if found else ()
     for folder in found:

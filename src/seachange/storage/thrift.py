@@ -1,6 +1,6 @@
-"""As much of Thrift's compact protocol as the headers and footers of Parquet files are made of.
+"""The part of Thrift's compact protocol that Parquet headers and footers need.
 
-A struct is a dict from field numbers to values with their types, so that what is not understood is kept as it is.
+A struct is a dict from field numbers to values with their types, so that unknown fields are preserved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ListOf:
 
 
 class ThriftReader:
-    """Reads values from `position` on. Raises ValueError or IndexError where the bytes are no Thrift."""
+    """Reads values from `position` on. Raises ValueError or IndexError if the bytes are not Thrift."""
 
     def __init__(self, data: bytes, position: int = 0) -> None:
         self._data = data

@@ -1,6 +1,6 @@
-"""Many quotients at once: how many digits each has is found for all of them together.
+"""Vectorised exact division: the number of digits of each quotient is computed for all of them together.
 
-**Invariant:** they are those of `values/quotients.py`.
+**Invariant:** the results equal those of `values/quotients.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seachange.values.quotients import DIGITS_MIN, GROUP
 from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
 
 _GROUPS: Final = np.array([10 ** (GROUP * count) for count in range(5)], np.int64)
-# What is multiplied by a thousand stays within 64 bits.
+# The maximum that, multiplied by a thousand, fits in 64 bits.
 _ALIGNED_MAX: Final = 2**63 // 1000
 _LIMIT: Final = 10**NUMERIC_PRECISION_MAX
 
@@ -25,9 +25,9 @@ Numbers = npt.NDArray[np.int64]
 def divide_all(
     dividends: Sequence[int], divisors: Sequence[int], behind: int, divisor_behind: int, scale: int
 ) -> list[int] | None:
-    """None where one of the numbers, or of the quotients, is not as common: then each is divided by itself."""
+    """None if a number or quotient is out of the range handled here: then each row is divided by itself."""
     if not divisors:
-        # Of rows that are all NULL.
+        # All rows are NULL.
         return []
     if max(behind, divisor_behind) >= NUMERIC_DEFAULT[1] or 0 in divisors:
         return None
@@ -53,7 +53,7 @@ def _first_groups(whole: Numbers, behind: int) -> tuple[Numbers, Numbers]:
 
 
 def _divide(dividend: int, divisor: int) -> int:
-    """Halves away from zero."""
+    """Rounds halves away from zero."""
     if divisor < 0:
         dividend, divisor = -dividend, -divisor
     if dividend < 0:

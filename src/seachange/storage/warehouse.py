@@ -1,6 +1,6 @@
 """The segment files of a node: each is verified before its first use, then read through cached readers.
 
-**Invariant:** no row comes from a file whose size and checksum are not those that the catalog recorded.
+**Invariant:** no row is read from a file whose size and checksum are not those that the catalog recorded.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class Warehouse:
         return segment_name(segment_id)
 
     def path(self, segment: Segment) -> str:
-        """Where the segment's file is, once it is known to be whole."""
+        """The path of the segment's file, after it has been verified."""
         return self._whole(segment_name(segment.id), segment)
 
     def paths(self, segments: Iterable[Segment]) -> list[str]:
         return [self.path(segment) for segment in segments]
 
     def check_passing(self, files: Iterable[ShuffleFile]) -> None:
-        """Raises if one is not whole."""
+        """Raises if one of the files is damaged."""
         for file in files:
             self._whole(passing_name(file.id), file)
 
     def reader(self, segment: Segment, key: KeyColumnTypes) -> SegmentReader:
-        """A reader for look-ups by `key`: the entry key's columns, with the types that keys are asked for in."""
+        """A reader for lookups by `key`: the entry key's columns, with the types in which keys are looked up."""
         name = (segment.id, *key)
         with self._lock:
             found = self._readers.get(name)
@@ -75,18 +75,18 @@ class Warehouse:
         self.path(segment)
         opened = SegmentReader(segment, self.files.open_input(segment_name(segment.id)), key, self._decoded)
         with self._lock:
-            # Another thread may have opened it meanwhile; one of the two is as good as the other.
+            # Another thread may have opened it in the meantime; both are equivalent.
             kept = self._readers.setdefault(name, opened)
             while len(self._readers) > self._readers_max:
                 self._readers.popitem(last=False)
         return kept
 
     def remember(self, files: Iterable[Segment | ShuffleFile]) -> None:
-        """These were written and read back by this very process: they need no verification at first use."""
+        """Marks files that this process has written and read back as verified."""
         self._verified.update((file.id, file.checksum) for file in files)
 
     def forget(self, segment_id: SegmentId) -> None:
-        """Drops everything known of a segment; its file stays."""
+        """Drops everything cached for a segment; its file stays."""
         with self._lock:
             for name in [name for name in self._readers if name[0] == segment_id]:
                 del self._readers[name]
@@ -96,12 +96,12 @@ class Warehouse:
 
     def delete(self, segment_id: SegmentId) -> None:
         self.forget(segment_id)
-        # The id may have been reserved for one or the other.
+        # The id may have been reserved for either.
         self.files.delete(segment_name(segment_id))
         self.files.delete(passing_name(segment_id))
 
     def close(self) -> None:
-        """Lets go of every open file."""
+        """Closes every open file."""
         with self._lock:
             self._readers.clear()
 
@@ -128,7 +128,7 @@ class Warehouse:
         raise errors.SegmentDamaged(file=name, detail="its checksum differs from the recorded one")
 
     def _owner(self, name: str) -> SegmentId | None:
-        """Whom a file with the wrong checksum claims to belong to, as far as it can be read."""
+        """The segment that a file with the wrong checksum says it is, as far as it can be read."""
         try:
             with self.files.open_input(name) as source:
                 footer = decode_footer(pq.read_metadata(source).metadata)

@@ -1,4 +1,4 @@
-"""Numbers on their way to PostgreSQL."""
+"""Adapters for integer arrays in PostgreSQL."""
 
 from __future__ import annotations
 

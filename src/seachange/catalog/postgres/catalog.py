@@ -1,4 +1,4 @@
-"""`PostgresCatalog`: each method of the port as one call over the modules beside this one."""
+"""`PostgresCatalog`: each method of the port as one call of a module in this package."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from seachange.model.segments import Generation, Holdings, IndexContents, KnownF
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
-# How long a commit whose connection was lost is asked about before its outcome is given up as unknown.
+# How long the outcome of a commit with a lost connection is queried before it is reported as unknown.
 PATIENCE_S = 30.0
 RETRY_S = 0.1
 _US = 1_000_000
@@ -100,13 +100,13 @@ class PostgresCatalog:
     """The catalog in one database, in its schema `seachange`."""
 
     def __init__(self, url: str, clock: Clock, patience_s: float = PATIENCE_S, creates: bool = True) -> None:
-        """CatalogMissing if there is none and it is not to be created."""
+        """Raises CatalogMissing if there is none and `creates` is False."""
         self.url = url
         self._clock = clock
         self._patience_s = patience_s
         self._pool = Pool(url)
-        # Heartbeats share no connection with statements. Whoever acts upon one writes durably, and so after it; one
-        # that is lost before anybody has acted is one that came late.
+        # Heartbeats share no connection with statements. They need not be durable: any action that depends on one is a
+        # durable write after it, and a lost one is like a late one.
         self._pulse = Pool(url, durable=False)
         self._closed = threading.Event()
         self._partitioned = 0
@@ -148,7 +148,7 @@ class PostgresCatalog:
         self._pool.run(lambda db: db.execute(text, values))
 
     def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
-        # Another program may have brought the catalog to a newer format meanwhile.
+        # Another program may have upgraded the catalog to a newer format in the meantime.
         check_format(self._pool.run(format_of), self._pool.name)
         epoch = self._number(_REGISTER, name, expiry_ms, FORMAT, release)
         if epoch is None:
@@ -177,7 +177,7 @@ class PostgresCatalog:
         self._do(_END, epoch)
 
     def expire_nodes(self) -> tuple[Epoch, ...]:
-        # Most of the time nobody has expired, and the lock is not needed to see that.
+        # Usually no node has expired, and the lock is not needed to see that.
         if not self._pulse.run(lambda db: query(db, _ANY_EXPIRED)):
             return ()
         rows = self._pulse.run(lambda db: query(db, _EXPIRE))
@@ -191,24 +191,24 @@ class PostgresCatalog:
             return ()
         for request in requests:
             check_request(request)
-        # The lock is taken and the rows are written inside the server, where no fault point can lie:
-        # "commit.locked" stands for the moment before the call, "commit.decided" for the one after it.
+        # The lock is taken and the rows are written inside the server, where there are no fault points: "commit.locked"
+        # is passed before the call, "commit.decided" after it.
         reach("commit.locked")
         try:
             outcomes = self._pool.attempt(lambda db: send_commit(db, epoch, requests))
         except errors.CatalogUnavailable as problem:
-            outcomes = self._settle(epoch, requests, problem)
+            outcomes = self._resolve_unknown(epoch, requests, problem)
         reach("commit.decided")
-        # Of a commit that is decided no error is reported any more; the next one makes the partition.
+        # A decided commit never reports an error; the next one creates the partition.
         with suppress(errors.OperationalError):
             self._extend_partitions(max((o.seq for o in outcomes if isinstance(o, Committed)), default=0))
         return outcomes
 
-    def _settle(
+    def _resolve_unknown(
         self, epoch: Epoch, requests: Sequence[CommitRequest], cause: errors.CatalogUnavailable
     ) -> tuple[Outcome, ...]:
-        """Asks again until an answer is known. What was committed answers as before; what is refused is burned,
-        because the first call may still be on its way."""
+        """Asks again until the outcome is known. A committed request is answered as before; a refused one is
+        tombstoned, because the first call may still be running."""
         deadline_us = self._clock.steady_us() + int(self._patience_s * _US)
         while self._clock.steady_us() < deadline_us and not self._closed.is_set():
             self._pool.drop_idle()
@@ -227,7 +227,7 @@ class PostgresCatalog:
         return self.outcome(request.commit_id) or outcome
 
     def _extend_partitions(self, head: int) -> None:
-        """Keeps a partition ahead of the log, so that no commit has to make one."""
+        """Creates partitions ahead of the log, so that no commit has to."""
         if head + PARTITION_SPAN >= self._partitioned:
             upto = head + 2 * PARTITION_SPAN
             self._partitioned = self._known(_ADD_PARTITIONS, upto, PARTITION_SPAN)
@@ -343,7 +343,7 @@ class PostgresCatalog:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))
 
     def fill_from(self, folder: Path, identity: str) -> None:
-        """Of a copy, as another database; InvalidCatalog unless this one was never used."""
+        """Fills the catalog from a copy, as another database; raises InvalidCatalog unless this one was never used."""
         self._pool.attempt(lambda db: fill_catalog(db, self.url, folder, identity))
 
     def claim(self, epoch: Epoch, resource: str) -> bool:

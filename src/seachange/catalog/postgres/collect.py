@@ -1,7 +1,7 @@
-"""Removing what no reader looks at any more, after the floor has risen.
+"""Garbage collection in the catalog, after the floor has risen.
 
-Inline batches go by whole partitions, detached so that nobody waits. Every step may be repeated, and finds what a
-collector left that was killed before it.
+Inline batches are dropped as whole partitions, detached concurrently so that nothing waits. Every step can be repeated,
+and completes what a killed collector left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from seachange.catalog.rows import SLICE_ROWS
 from seachange.model.ids import SegmentId
 from seachange.model.segments import AttachedFile, Holdings, KnownFiles
 
-# Collectors do not take partitions away from each other.
+# Only one collector drops partitions at a time.
 _TRY_LOCK = "SELECT pg_try_advisory_lock(5873429021877)"
 _UNLOCK = "SELECT pg_advisory_unlock(5873429021877)"
 _SLICE_OF_LOG = """DELETE FROM seachange.log WHERE seq < %s

@@ -1,7 +1,7 @@
 """A batch of commits as one call of a server-side function.
 
-**Invariant:** what a lost connection leaves unknown is settled by asking again with the same commit ids, which the
-log answers as it did the first time; nothing is reported as refused that could still be committed.
+**Invariant:** an unknown outcome after a lost connection is resolved by asking again with the same commit ids, which
+the log answers as it did the first time; nothing is reported as refused that could still be committed.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from seachange.model.log import (
 )
 from seachange.model.segments import Segment
 
-# Inline batches are dropped by partitions of this many sequences.
+# The number of sequences per partition of inline batches.
 PARTITION_SPAN = 50_000
 
-# How `commit_batch` is given none.
+# Stands for no checksum in `commit_batch`.
 NO_CHECKSUM = 0
 
 _COMMIT = """SELECT code, a, b, detail
@@ -54,7 +54,7 @@ _OUTCOME = "SELECT seq, timestamp_us FROM seachange.outcome(%b)"
 
 
 class Code(IntEnum):
-    """How `commit_batch` names the outcomes."""
+    """The result codes of `commit_batch`."""
 
     COMMITTED = 0
     CONFLICT = 1
@@ -130,7 +130,7 @@ def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:
 
 
 def _changes(request: CommitRequest) -> str | None:
-    """The rarer half of a request, as JSON without what is empty; None when there is nothing of it."""
+    """The rarely used part of a request, as JSON without empty lists; None if all are empty."""
     if not has_changes(request):
         return None
     deltas = {segment.id for segment in request.segments}

@@ -1,8 +1,8 @@
-"""Connections to the catalog's database, and what becomes of a lost one.
+"""Connections to the catalog's database, and the handling of lost ones.
 
-Every statement runs in autocommit and READ COMMITTED; whoever needs one snapshot for several says so.
+Every statement runs in autocommit and READ COMMITTED; `one_snapshot` gives several statements one snapshot.
 
-**Invariant:** a connection goes back to the pool only between transactions.
+**Invariant:** a connection returns to the pool only between transactions.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 SERVER_VERSION_MIN = 150_000
 CONNECT_TIMEOUT_S = 10
-# A peer that vanished without a word is noticed in about half a minute.
+# A dead peer is detected in about half a minute.
 KEEPALIVE_IDLE_S = 10
 KEEPALIVE_INTERVAL_S = 5
 UNACKNOWLEDGED_MS_MAX = 30_000
 
-# The compiler is turned off once more, in the same message: a pooler may have lost the session's settings.
+# JIT is disabled again, in the same message: a pooler may have lost the session's settings.
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off"
 
 
 def describe(url: str) -> str:
-    """The URL without what must not be shown."""
+    """The URL without credentials."""
     parts = conninfo_to_dict(url)
     return f"postgresql://{parts.get('host', '')}:{parts.get('port', '')}/{parts.get('dbname', '')}"
 
@@ -52,9 +52,9 @@ def client_error(problem: psycopg.Error, catalog: str) -> errors.Error:
 
 
 def connect(url: str, durable: bool = True) -> Connection:
-    """What is written through one that is not durable may be lost when the server crashes, until something is written
-    that is: the log of the server keeps the order."""
-    # A standby may lag behind the log, so it is never taken for the catalog.
+    """Writes through a connection that is not durable may be lost in a crash of the server, until a durable write
+    follows: the write-ahead log keeps the order."""
+    # A standby may lag behind the log, so it is never used as the catalog.
     db = psycopg.connect(
         url,
         autocommit=True,
@@ -72,13 +72,13 @@ def connect(url: str, durable: bool = True) -> Connection:
 
 
 class Pool:
-    """Idle connections, taken and given back by any thread; one more is made when none is idle."""
+    """A pool of idle connections for all threads; a new one is opened when none is idle."""
 
     def __init__(self, url: str, durable: bool = True) -> None:
         self.name = describe(url)
         self._url = url
         self._durable = durable
-        # The server's processes behind all connections that there ever were.
+        # The backend process ids of all connections so far.
         self.pids: set[int] = set()
         self._idle: list[Connection] = []
         self._closed = threading.Event()
@@ -86,7 +86,7 @@ class Pool:
     def take(self) -> Connection:
         may_wait()
         if self._closed.is_set():
-            raise errors.CatalogUnavailable(catalog=self.name, detail="it was closed")
+            raise errors.CatalogUnavailable(catalog=self.name, detail="it is closed")
         try:
             return self._idle.pop()
         except IndexError:
@@ -110,7 +110,7 @@ class Pool:
         self.drop_idle()
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Runs what may safely be run twice; once more on a new connection if the first is lost."""
+        """Runs idempotent work; once more on a new connection if the first is lost."""
         try:
             return self.attempt(work)
         except errors.CatalogUnavailable:
@@ -130,7 +130,7 @@ class Pool:
             db.close()
             raise client_error(problem, self.name) from problem
         except errors.Error:
-            # It came between two statements: the connection is sound.
+            # Raised between two statements: the connection is intact.
             self.give(db)
             raise
         except BaseException:

@@ -1,6 +1,6 @@
-"""A copy of a PostgreSQL catalog as of one snapshot, as files that COPY writes, and a catalog made of them.
+"""Copies of a PostgreSQL catalog as of one snapshot, as files in COPY's binary format, and their restoration.
 
-**Invariant:** all files come from one snapshot; a catalog is made of them in one transaction, and only of an empty one.
+**Invariant:** all files come from one snapshot; they are restored in one transaction, and only to an empty catalog.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from seachange.runtime.filesystem import named_errors
 from seachange.runtime.permissions import create_file, create_folder
 
 FOLDER_NAME = "catalog"
-# All that lasts. Locks, claims and partitions are made anew; inline batches come when their partitions are there.
+# All persistent tables. Locks, claims and partitions are recreated; inline batches are restored after their partitions.
 _TABLES = (
     *("sequencer", "node", "log", "burned", "intent", "segment", "garbage", "generation", "generation_member"),
     *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence"),
@@ -41,13 +41,13 @@ _COLUMNS = """SELECT attname FROM pg_catalog.pg_attribute
     WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
 _EMPTY = sql.SQL("DELETE FROM {}")
 _CHUNK_BYTES = 1 << 20
-# What the binary format of COPY begins with (eleven bytes, flags, an extension of no bytes); then each row begins with
-# the number of its values.
+# The header of COPY's binary format (eleven bytes, flags, an empty extension); then each row begins with the number of
+# its values.
 _HEADER_BYTES, _COUNT_BYTES = 19, 2
 
 
 def copy_catalog(db: Connection, folder: Path) -> Seq:
-    """Gives the last sequence that the copy has."""
+    """Returns the last sequence in the copy."""
     place = folder / FOLDER_NAME
     with named_errors("create", str(place)):
         create_folder(place)
@@ -59,13 +59,13 @@ def copy_catalog(db: Connection, folder: Path) -> Seq:
 
 
 def fill_catalog(db: Connection, url: str, folder: Path, identity: str) -> None:
-    """Of a copy of this format or an older one: a later format only adds columns, behind the others."""
+    """Restores a copy of this format or an older one: later formats only append columns."""
     place = folder / FOLDER_NAME
     with db.transaction():
         db.execute(_LOCK)
         if query(db, _USED)[0][0]:
             raise errors.InvalidCatalog(
-                catalog=describe(url), detail="it is in use; a back-up is restored to a new one"
+                catalog=describe(url), detail="it is in use; a backup can only be restored to a new one"
             )
         (partitioned,) = query(db, _PARTITIONED)[0]
         for table in _TABLES:
@@ -93,7 +93,7 @@ def _read(db: Connection, table: str, path: Path) -> None:
     with named_errors("read", str(path)), path.open("rb") as file:
         head = file.read(_HEADER_BYTES + _COUNT_BYTES)
         count = int.from_bytes(head[_HEADER_BYTES:], "big", signed=True)
-        # Without rows there is only the end, a count of -1.
+        # Without rows there is only the trailer, a count of -1.
         names = [name for (name,) in query(db, _COLUMNS, f"seachange.{table}")][: count if count >= 0 else None]
         columns = sql.SQL(", ").join(map(sql.Identifier, names))
         with db.cursor().copy(_IN.format(_name(table), columns)) as data:

@@ -1,4 +1,4 @@
-"""Jobs and the history of the database, each read or request one statement."""
+"""Jobs and the event log; each read or request is one statement."""
 
 from __future__ import annotations
 

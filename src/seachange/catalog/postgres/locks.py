@@ -1,4 +1,4 @@
-"""Locks between nodes: one call of a server-side function to take them, one statement to give them up."""
+"""Locks between nodes: a server-side function takes them, one statement releases them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = 
         AND (%(keys)b::bigint[] IS NULL OR key = ANY (%(keys)b))"""
 _RELEASE_SCOPES = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
     DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = ANY (%(scopes)b)"""
-# One statement, so that all of it is from one moment.
+# One statement, so that the result is consistent.
 _QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
     UNION ALL SELECT NULL, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l
         WHERE l.key IN (SELECT key FROM seachange.lock_wait)
@@ -26,7 +26,7 @@ _QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
 _HOLDERS = "SELECT key, epoch, actor, strength FROM seachange.lock WHERE key = %b ORDER BY epoch, actor"
 _REQUEST = "SELECT seachange.request_lock(%b, %b, %b, %b)"
 _ANSWER = "SELECT seachange.answer_requests(%b, %b, %b)"
-# One statement, so that all of it is from one moment.
+# One statement, so that the result is consistent.
 _TABLE_LOCKS = """SELECT -1::bigint, s.lock_requests, 0::bigint, 0::bigint, 0::bigint FROM seachange.sequencer s
     UNION ALL SELECT 0, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l WHERE l.strength >= 11
     UNION ALL SELECT w.turn, w.key, w.epoch, w.actor, w.strength FROM seachange.lock_wait w WHERE w.strength >= 11

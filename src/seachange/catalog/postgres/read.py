@@ -1,7 +1,7 @@
-"""Reading the log and the state at a sequence.
+"""Reads of the log, and of the state at a sequence.
 
-What is above the floor never changes, so several statements may read it one after the other, if the epoch and the
-floor are checked by the last of them. Only a generation and the deltas above its base must come from one snapshot.
+Data above the floor never changes, so several statements may read it one after the other, if the last one checks the
+epoch and the floor. Only a generation and the deltas above its base must come from one snapshot.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from seachange.model.segments import Generation, IndexContents
 
 _CHECK = """SELECT s.floor, n.live FROM seachange.sequencer s
     LEFT JOIN seachange.node n ON n.epoch = %b"""
-# Without the upper bounds a planner that has no statistics yet reads the whole log.
+# Without the upper bounds a planner without statistics reads the whole log.
 _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk, l.touched,
         l.parts, b.index_id, b.layout_id, b.rows, b.payload, b.checksum, c.floor, c.live
     FROM seachange.log l
@@ -91,13 +91,13 @@ def read_entries(db: Connection, epoch: Epoch, after: Seq) -> tuple[LogEntry, ..
     values = (after, epoch, after)
     rows = db.execute(_LOG, values, prepare=True, binary=True).fetchall()
     if not rows:
-        # Where nothing is read, nothing can be missing.
+        # If nothing is read, nothing can be missing.
         return ()
     check_snapshot(epoch, after, rows[0][_CHECK_COLUMNS])
     parts = EntryParts()
     with_batches = [row for row in rows if row[_LOG_COLUMNS] is not None]
     parts.batches = group((row[0], batch_from(row[_BATCH_COLUMNS])) for row in with_batches)
-    # An entry has one row per batch, or one.
+    # An entry has one row per batch, at least one.
     entries = {row[0]: row[:_LOG_COLUMNS] for row in rows}
     _read_parts(db, epoch, after, tuple(entries.values()), parts)
     return tuple(entry_from(row, tuple, parts) for row in entries.values())

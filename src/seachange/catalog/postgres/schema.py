@@ -9,17 +9,17 @@ from seachange.catalog.port import FORMAT
 from seachange.catalog.postgres.connections import SERVER_VERSION_MIN, Connection, describe
 from seachange.runtime.faults import reach
 
-# The sequencer lock; functions.sql takes the same.
+# The sequencer lock; functions.sql takes the same one.
 _LOCK = "SELECT pg_advisory_xact_lock(5873429021876)"
-# Asked of the table itself: to_regclass may answer from before the lock was granted.
+# Reads the table itself: to_regclass may answer with the state before the lock was granted.
 _HAS_TABLES = "SELECT count(*) > 0 FROM pg_catalog.pg_namespace WHERE nspname = 'seachange'"
 _FORMAT = "SELECT format FROM seachange.sequencer"
 _SET_FORMAT = "UPDATE seachange.sequencer SET format = %s"
-# A program that knows only the older format must not go on writing it.
+# A program that knows only the older format must not continue to write it.
 _END_OLDER_NODES = "UPDATE seachange.node SET live = false WHERE format < %s"
 
-# Migration n makes the tables of format n out of those of format n - 1; the last one is followed by the functions,
-# of which there is only the newest version.
+# Migration n upgrades the tables from format n - 1 to format n; the last one is followed by the functions, of which
+# there is only the newest version.
 MIGRATIONS = tuple(f"tables_{number}.sql" for number in range(1, FORMAT + 1))
 FUNCTIONS = "functions.sql"
 
@@ -39,12 +39,12 @@ def check_format(found: int, catalog: str) -> None:
 
 
 def migrate(db: Connection, url: str, creates: bool = True) -> None:
-    """Brings the catalog to this program's format, one transaction per migration."""
+    """Upgrades the catalog to this program's format, one transaction per migration."""
     if db.info.server_version < SERVER_VERSION_MIN:
         raise errors.InvalidCatalog(
             catalog=describe(url), detail=f"PostgreSQL {db.info.server_version // 10_000} is too old"
         )
-    # Opening a catalog that is up to date waits for no lock.
+    # Opening an up-to-date catalog waits for no lock.
     while _checked_format(db, url) != FORMAT:
         with db.transaction():
             db.execute(_LOCK)

@@ -1,4 +1,4 @@
-"""How far sequences have come, in PostgreSQL: each is one row, locked while values are taken."""
+"""The state of sequences in PostgreSQL: one row each, locked while values are taken."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
 
 _READ = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s"
-# A row that is not there yet is made, so that there is one to lock; without `last` nothing was taken.
+# A missing row is inserted, so that there is one to lock; `last` NULL means that no value was taken.
 _MAKE = "INSERT INTO seachange.sequence (id, run) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _LOCK = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s FOR UPDATE"
 _WRITE = "UPDATE seachange.sequence SET last = %s, called = %s WHERE id = %s AND run = %s"

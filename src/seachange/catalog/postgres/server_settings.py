@@ -1,9 +1,9 @@
 """Settings of the PostgreSQL server that the catalog depends on.
 
-The defaults of a server, a database or a role must not change what the catalog promises, nor make it slow. Each
-connection sets these once. Behind a pooler a session's settings may get lost, so what safety depends on does not
-rest on them alone: `seachange.lock_sequencer()` refuses another isolation level and makes the commit durable, and the
-functions that nodes call carry the planner's settings themselves (functions.sql).
+The defaults of a server, a database or a role must not change the catalog's guarantees, nor make it slow. Each
+connection sets these once. Behind a pooler a session's settings may get lost, so safety does not depend on them alone:
+`seachange.lock_sequencer()` refuses another isolation level and makes the commit durable, and the functions that nodes
+call have the planner's settings themselves (functions.sql).
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ SERVER_SETTINGS = (
     ServerSetting("default_transaction_isolation", "read committed"),
     ServerSetting("default_transaction_read_only", "off"),
     ServerSetting("default_transaction_deferrable", "off"),
-    # How long a statement may take is decided by the session of the client, not by the catalog's server. An idle
-    # connection belongs to a pool.
+    # Statement timeouts are those of the client's session, not of the catalog's server. Idle connections belong to a
+    # pool.
     ServerSetting("statement_timeout", "0"),
     ServerSetting("lock_timeout", "0"),
     ServerSetting("idle_in_transaction_session_timeout", "0"),
     ServerSetting("idle_session_timeout", "0"),
     ServerSetting("transaction_timeout", "0", since=170_000),
-    # Every statement is a look-up by an index. A planner that saw the tables when they were empty must not choose
-    # otherwise, nor plan each statement again.
+    # Every statement is an index lookup. A planner that saw the tables when they were empty must not choose otherwise,
+    # nor plan each statement again.
     ServerSetting("plan_cache_mode", "force_generic_plan"),
     ServerSetting("enable_seqscan", "off"),
     ServerSetting("enable_indexscan", "on"),
     ServerSetting("enable_indexonlyscan", "on"),
     ServerSetting("enable_bitmapscan", "on"),
     ServerSetting("enable_nestloop", "on"),
-    # A scan that has no index costs 10^10 with enable_seqscan off, which is enough for the compiler to be started:
-    # 200 ms for a statement of 1 ms. Parallel workers are started by the same mistake.
+    # A scan without an index costs 10^10 with enable_seqscan off, which is enough to start the JIT compiler: 200 ms for
+    # a statement of 1 ms. Parallel workers would be started for the same reason.
     ServerSetting("jit", "off"),
     ServerSetting("max_parallel_workers_per_gather", "0"),
     # Names in the catalog's statements are qualified; functions and operators are PostgreSQL's own.
     ServerSetting("search_path", "pg_catalog, pg_temp"),
     # A row that a policy hides would be missing without an error.
     ServerSetting("row_security", "off"),
-    # How values are written and read.
+    # The text format of values.
     ServerSetting("TimeZone", "UTC"),
     ServerSetting("DateStyle", "ISO, YMD"),
     ServerSetting("IntervalStyle", "postgres"),

@@ -1,4 +1,4 @@
-"""Hearing of commits that carry descriptors, on a connection of its own."""
+"""Notification of commits with descriptors, on a connection of its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LISTEN = "LISTEN seachange_descriptors"
 
 
 class DescriptorWatch:
-    """Only `wake` may be called while another thread waits. Of `own`, the server's processes behind this catalog's own
-    connections, nothing is told: who commits applies it."""
+    """Only `wake` may be called while another thread waits. Notifications of `own`, the backend processes of this
+    catalog's connections, are ignored: a node applies its own commits."""
 
     def __init__(self, url: str, own: Collection[int]) -> None:
         self._own = own
@@ -26,7 +26,7 @@ class DescriptorWatch:
         except psycopg.Error as problem:
             raise client_error(problem, self._name) from problem
         self._woken, self._waker = os.pipe()
-        # What was published before is not told.
+        # There are no notifications of earlier publications.
         self._is_new = True
 
     def wait(self, timeout_s: float) -> bool:
@@ -37,9 +37,9 @@ class DescriptorWatch:
             readable, _, _ = select.select([self._db.fileno(), self._woken], [], [], timeout_s)
             if self._woken in readable or not readable:
                 return False
-            # All of them: what is left would be told of later, when it is no news.
-            heard = list(self._db.notifies(timeout=0))
-            return any(told.pid not in self._own for told in heard)
+            # All of them: a notification that is left would be reported later as new.
+            notifications = list(self._db.notifies(timeout=0))
+            return any(notification.pid not in self._own for notification in notifications)
         except psycopg.Error as problem:
             raise client_error(problem, self._name) from problem
 

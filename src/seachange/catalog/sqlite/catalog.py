@@ -1,4 +1,4 @@
-"""`SqliteCatalog`: each method of the port as one transaction over the modules beside this one."""
+"""`SqliteCatalog`: each method of the port as one transaction over the modules of this package."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _boot_id() -> str:
 
 
 class SqliteCatalog:
-    """The catalog in one file. Its folder must exist and lie on a local file system."""
+    """The catalog in one file. Its folder must exist and be on a local file system."""
 
     def __init__(self, path: Path, clock: Clock, boot_id: str | None = None, creates: bool = True) -> None:
-        """CatalogMissing if there is none and it is not to be created; then nothing is written."""
+        """Raises CatalogMissing if there is none and `creates` is False; then nothing is written."""
         if not creates and not has_content(path):
             raise errors.CatalogMissing(catalog=str(path))
         refuse_network_file_system(path)
@@ -73,7 +73,7 @@ class SqliteCatalog:
             # Heartbeats share neither connection nor in-process lock with commits.
             self._pulse = SqliteWriter(path, lock_path)
             undo.callback(self._pulse.close)
-            # A power cut ends every epoch, so locks need not outlive one.
+            # A power cut ends every epoch, so locks need not survive one.
             self._locks = SqliteWriter(path, lock_path, durable=False)
             undo.callback(self._locks.close)
             self._open = undo.pop_all()
@@ -93,7 +93,7 @@ class SqliteCatalog:
 
     def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
         with self._writer as db:
-            # Another program may have brought the catalog to a newer format meanwhile.
+            # Another program may have upgraded the catalog to a newer format in the meantime.
             check_format(format_of(db), self._path)
             return nodes.register(db, name, expiry_ms, release, self._clock.steady_us())
 
@@ -118,7 +118,7 @@ class SqliteCatalog:
             nodes.end(db, (epoch,))
 
     def expire_nodes(self) -> tuple[Epoch, ...]:
-        # Most of the time nobody has expired, and the lock is not needed to see that.
+        # Usually no node has expired, and the lock is not needed to see that.
         if not self._expired():
             return ()
         with self._pulse as db:
@@ -149,18 +149,18 @@ class SqliteCatalog:
                 reach("commit.written")
                 outcomes = decided
         except errors.DiskFull:
-            # The frame that makes a transaction count is its last, and that did not fit.
+            # The frame that commits a transaction is its last, and that did not fit.
             raise
         except errors.Error as failure:
             if outcomes is None:
                 raise
-            # COMMIT itself failed, and its frames may have reached the disk all the same.
-            return self._settle(requests, failure)
+            # COMMIT itself failed, but its frames may have reached the disk.
+            return self._resolve_unknown(requests, failure)
         reach("commit.decided")
         return outcomes
 
-    def _settle(self, requests: Sequence[CommitRequest], failure: errors.Error) -> tuple[Outcome, ...]:
-        """Finds out whether a COMMIT took place that reported an error, or makes sure it never will."""
+    def _resolve_unknown(self, requests: Sequence[CommitRequest], failure: errors.Error) -> tuple[Outcome, ...]:
+        """Finds out whether a COMMIT that reported an error took place, or makes sure that it never will."""
         found = [self._look_up(request.commit_id, failure) for request in requests]
         outcomes = [outcome for outcome in found if outcome is not None]
         if len(outcomes) == len(found):
@@ -189,7 +189,7 @@ class SqliteCatalog:
         return Seq(self._number(FLOOR))
 
     def _number(self, query: str) -> int:
-        """One statement is its own read transaction."""
+        """A single statement is its own read transaction."""
         db = self._readers.take()
         try:
             (number,) = db.execute(query).fetchone()
@@ -200,7 +200,7 @@ class SqliteCatalog:
         return int(number)
 
     def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
-        # Where nothing is read, nothing can be missing: the checks are for what is read.
+        # If nothing is read, nothing can be missing, so the checks are not needed.
         if self._number(HEAD) <= after:
             return ()
         with Read(self._readers) as db:

@@ -1,9 +1,9 @@
-"""Forgetting what no snapshot can reach any more.
+"""Garbage collection in the catalog: removes what no snapshot can reach any more.
 
-The floor rises first, together with everything that decides what a reader at or above it sees. What no reader looks
-at after that is removed in slices.
+The floor is raised first, together with everything that determines what a reader at or above it sees. The rest, which
+no reader uses, is removed in slices.
 
-**Invariant:** nothing above the floor is removed; of an index, the newest generation swapped in at or below the
+**Invariant:** nothing above the floor is removed; for each index, the newest generation swapped in at or below the
 floor, all later ones, and every delta above its base stay.
 """
 
@@ -21,7 +21,7 @@ from seachange.model.segments import AttachedFile, Holdings, KnownFiles
 _LOWEST_MARK = "SELECT min(low_water) FROM node WHERE live = 1"
 _FLOOR = "SELECT floor FROM sequencer"
 _SET_FLOOR = "UPDATE sequencer SET floor = ?"
-_FOLDED = """SELECT index_id, max(id), max(base) FROM generation WHERE swap <= ?
+_COMPACTED = """SELECT index_id, max(id), max(base) FROM generation WHERE swap <= ?
     GROUP BY index_id"""
 _DROPPED = "SELECT index_id FROM index_owner WHERE dropped <= ?"
 
@@ -34,7 +34,7 @@ _LIST_GARBAGE = """INSERT INTO garbage SELECT id FROM segment WHERE delta IS NUL
     AND NOT EXISTS (SELECT 1 FROM generation_member m WHERE m.segment_id = segment.id)"""
 _FORGET_SEGMENTS = """DELETE FROM segment WHERE delta IS NULL
     AND id IN (SELECT segment_id FROM garbage)"""
-# What dead epochs leave behind. The lock is held, so none of them can still attach a file.
+# The rows of dead epochs. The lock is held, so none of them can still attach a file.
 _FORGET_EPOCHS = (
     """INSERT INTO garbage SELECT segment_id FROM intent
         WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)""",
@@ -44,7 +44,7 @@ _FORGET_EPOCHS = (
     "DELETE FROM lock_wait WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)",
     "DELETE FROM node WHERE live = 0",
 )
-# A version that a newer one had replaced at the floor, and all of what was dropped by then.
+# Versions that a newer one had replaced at the floor, and all of objects dropped by then.
 _FORGET_VERSIONS = (
     """DELETE FROM descriptor_version WHERE EXISTS (SELECT 1 FROM descriptor_version n
         WHERE n.id = descriptor_version.id AND n.version > descriptor_version.version
@@ -75,14 +75,14 @@ _SLICE_OF_BATCHES = """DELETE FROM batch WHERE position IN
 _SLICE_OF_LOG = """DELETE FROM log WHERE seq < ?
     AND seq < (SELECT min(seq) FROM log) + ?"""
 
-# Beyond every generation, sequence and position of an index that is gone.
+# Above every generation, sequence and position of a dropped index.
 _EVERYTHING = (1 << 46) - 1
 
 Slice = tuple[str, tuple[int, ...]]
 
 
 def raise_floor(db: sqlite3.Connection, now_us: int, retention_us: int) -> tuple[tuple[SegmentId, ...], list[Slice]]:
-    """Gives the files that may be deleted, and the slices that are left to remove."""
+    """Returns the files that may be deleted, and the slices that are left to remove."""
     (floor,) = db.execute(_FLOOR).fetchone()
     (mark,) = db.execute(_LOWEST_MARK).fetchone()
     floor = max(floor, min(mark, read_sequence_at(db, now_us - retention_us)))
@@ -99,21 +99,22 @@ def raise_floor(db: sqlite3.Connection, now_us: int, retention_us: int) -> tuple
     slices: list[Slice] = [
         (_SLICE_OF_BATCHES, (index_id, (base + 1) << POSITION_BITS, SLICE_ROWS)) for index_id, base in bounds
     ]
-    # An owner goes last: as long as it is there, another run finds what this one left.
+    # Owners are removed last: as long as one exists, another run finds what this one left.
     slices.append((_FORGET_OWNERS, (floor,)))
     slices.append((_SLICE_OF_LOG, (floor, SLICE_ROWS)))
     return garbage, slices
 
 
 def _forget_contents(db: sqlite3.Connection, floor: int) -> list[tuple[int, int]]:
-    """Forgets generations and delta segments; gives, per index, up to where its deltas are not read any more."""
+    """Removes generations and delta segments; returns, per index, the sequence up to which its deltas are no longer
+    read."""
     dropped = [row[0] for row in db.execute(_DROPPED, (floor,))]
-    folded = [*db.execute(_FOLDED, (floor,)), *((i, _EVERYTHING, _EVERYTHING) for i in dropped)]
-    for index_id, newest, base in folded:
+    compacted = [*db.execute(_COMPACTED, (floor,)), *((i, _EVERYTHING, _EVERYTHING) for i in dropped)]
+    for index_id, newest, base in compacted:
         db.execute(_FORGET_MEMBERS, (index_id, newest))
         db.execute(_FORGET_GENERATIONS, (index_id, newest))
         db.execute(_FORGET_DELTAS, (index_id, base))
-    return [(index_id, base) for index_id, _, base in folded]
+    return [(index_id, base) for index_id, _, base in compacted]
 
 
 def remove_slices(writer: SqliteWriter, slices: list[Slice]) -> None:

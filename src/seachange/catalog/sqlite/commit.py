@@ -1,7 +1,7 @@
-"""Deciding and writing commits, inside one write transaction.
+"""Decides and writes commits, inside one write transaction.
 
-**Invariant:** a member is either refused, with nothing of it written, or written whole under its own sequence; what
-is decided for one member never depends on a later one.
+**Invariant:** a member is either refused, with nothing of it written, or written completely under its own sequence; the
+decision on one member never depends on a later one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _NEXT_GENERATION = "SELECT next_generation FROM sequencer"
 _INSERT_GENERATION = "INSERT INTO generation VALUES (?, ?, ?, ?)"
 _INSERT_MEMBER = "INSERT INTO generation_member VALUES (?, ?, ?, ?)"
 
-# A commit that writes more looks at all locks, instead of at those of each key.
+# A commit with more writes reads all locks, instead of probing each key.
 PROBES_MAX = 1_000
 
 # A committed entry as the conflict check sees it: seq, writes, shares, bulk, touched.
@@ -84,7 +84,7 @@ _TailEntry = tuple[int, frozenset[int], frozenset[int], frozenset[int], frozense
 
 
 class Sequencer:
-    """The log's end, while the lock is held."""
+    """The end of the log, while the lock is held."""
 
     def __init__(self, db: sqlite3.Connection, epoch: Epoch, now_us: int) -> None:
         self._db = db
@@ -96,7 +96,7 @@ class Sequencer:
 
     def decide(self, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
         lowest = min(request.validated for request in requests)
-        # Alone and with nothing to check it against, a request needs no sets.
+        # A single request with nothing to check it against needs no sets.
         if lowest < self._head or len(requests) > 1:
             self._tail = [
                 (seq, *(frozenset(unpack(blob)) for blob in blobs))
@@ -114,7 +114,7 @@ class Sequencer:
     def _refusal(self, request: CommitRequest) -> Refusal | None:
         if not self._live:
             return StaleEpoch(self._epoch)
-        # What lies at or below the floor has no key sets any more.
+        # Entries at or below the floor have no key sets any more.
         if request.oldest < self._floor or request.validated < self._floor:
             return BelowFloor(Seq(self._floor))
         fenced = self._fenced(request)
@@ -168,14 +168,14 @@ class Sequencer:
     def _generation_problem(self, swap: GenerationChange) -> str | None:
         row = self._db.execute(_NEWEST_GENERATION, (swap.index_id,)).fetchone()
         newest, base = row if row else (None, 0)
-        # A base never goes back, and never promises what has not been committed.
+        # A base never decreases, and is never above the head.
         in_order = swap.base is None or base <= swap.base <= self._head
         if newest != swap.expected or not in_order:
             return f"generation of index {swap.index_id}"
         return None
 
     def _segment_problem(self, request: CommitRequest) -> str | None:
-        """A file that is to be attached must still be ours: garbage collection may have taken its intent."""
+        """A file that is to be attached must still be ours: garbage collection may have removed its intent."""
         deltas = {segment.id for segment in request.segments}
         for segment in attached_segments(request):
             ours = self._exists(_INTENT, segment.id, self._epoch) or keeps(self._db, request.jobs, segment.id)
@@ -201,7 +201,7 @@ class Sequencer:
         return Revalidate(Seq(self._head)) if revalidate else None
 
     def _locked(self, request: CommitRequest) -> CommitBlocked | None:
-        # Jobs have no actor: what they publish changes no rows.
+        # Jobs have no actor: their publications change no rows.
         for index_id in request.touched if request.actor else ():
             on_table = self._db.execute(ON_TABLE, (index_id, self._epoch, request.actor)).fetchone()
             if on_table is not None:

@@ -16,7 +16,7 @@ from seachange.catalog.sqlite.lock import FairLock
 from seachange.runtime.nonblocking import may_wait
 from seachange.runtime.permissions import create_file
 
-# Others than ourselves (a back-up, a shell) may hold SQLite's own lock for a moment.
+# Other programs (a backup, a shell) may hold SQLite's own lock for a moment.
 BUSY_TIMEOUT_S = 20.0
 SETTINGS = (
     "PRAGMA synchronous = FULL",
@@ -26,7 +26,7 @@ SETTINGS = (
     "PRAGMA journal_size_limit = 67108864",
 )
 
-# A little more than the pages between two checkpoints, with their headers.
+# Slightly more than the pages between two checkpoints, with their headers.
 _ROOM_BYTES = 1_050 * (4_096 + 24)
 _FULL = 13
 _BUSY = frozenset({5, 6})
@@ -36,7 +36,7 @@ _PRIMARY_CODE_MASK = 0xFF
 
 def connect(path: Path) -> sqlite3.Connection:
     try:
-        # SQLite gives the permissions of this file to those beside it.
+        # SQLite uses the permissions of this file for its companions.
         create_file(path)
         db = sqlite3.connect(
             path,
@@ -72,7 +72,7 @@ class SqliteWriter:
     """One connection that writes; `with writer as db` is one write transaction under the fair lock."""
 
     def __init__(self, path: Path, lock_path: Path, durable: bool = True) -> None:
-        """Without `durable` a power cut may take the last transactions back, never parts of them."""
+        """Unless `durable`, a power cut may lose the last transactions, never parts of them."""
         self._path = path
         self._has_room = False
         try:
@@ -81,7 +81,7 @@ class SqliteWriter:
             raise errors.InvalidCatalog(catalog=str(path), detail=problem.strerror or str(problem)) from problem
         with ExitStack() as undo:
             undo.callback(self._lock.close)
-            # Under the lock, or two processes that create the file at once get in each other's way.
+            # Under the lock, so that two processes that create the file concurrently do not interfere.
             with self._lock:
                 self._db = connect(path)
                 undo.callback(self._db.close)
@@ -127,12 +127,12 @@ class SqliteWriter:
             raise client_error(problem, self._path) from problem
 
     def make_room(self) -> None:
-        """Gives the write-ahead log its usual size, inside a transaction. To fsync what overwrites zeros takes half
-        the time of what makes a file longer; SQLite ignores them, as it does the frames of an earlier round."""
+        """Grows the write-ahead log to its usual size, inside a transaction. An fsync after overwriting zeros takes
+        half the time of one after extending the file; SQLite ignores the zeros, like the frames of an earlier round."""
         if self._has_room:
             return
         self._has_room = True
-        # On a full disk the commit itself will say so.
+        # On a full disk the commit itself will raise the error.
         with suppress(OSError), open(f"{self._path}-wal", "ab", buffering=0) as log:
             # The lock is held, so no frame is being appended.
             log.write(bytes(max(0, _ROOM_BYTES - log.tell())))
@@ -156,7 +156,7 @@ class SqliteWriter:
 
 
 class Readers:
-    """Idle connections that read, taken and given back by any thread."""
+    """A pool of idle connections for reading, shared by all threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -165,7 +165,7 @@ class Readers:
 
     def take(self) -> sqlite3.Connection:
         if self._closed:
-            raise errors.CatalogUnavailable(catalog=str(self.path), detail="it was closed")
+            raise errors.CatalogUnavailable(catalog=str(self.path), detail="it is closed")
         try:
             return self._idle.pop()
         except IndexError:
@@ -189,7 +189,7 @@ class Read:
     __slots__ = ("_db", "_readers")
 
     def __init__(self, readers: Readers) -> None:
-        # What there is to be read may be much.
+        # A read can be large.
         may_wait()
         self._readers = readers
         self._db = readers.take()

@@ -1,4 +1,4 @@
-"""A copy of a SQLite catalog as of one moment, made while others write."""
+"""A consistent copy of a SQLite catalog, made while others write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seachange.runtime.renaming import rename_new
 
 FILE_NAME = "catalog.sqlite"
 _SET_IDENTITY = "UPDATE sequencer SET database_id = ?"
-# In the copy nobody is at work: what was held is free.
+# In the copy no node is alive, so all locks are free.
 _REST = (
     "UPDATE node SET live = 0",
     "DELETE FROM lock",
@@ -27,8 +27,8 @@ _REST = (
 
 
 def restore_copy(source: Path, path: Path, identity: str) -> None:
-    """A copy, of this format or an older one, as the catalog of another database. It has its name when it is whole and
-    has its own id: one with the id of the database that it was copied from could be opened with the folder of that."""
+    """Restores a copy, of this format or an older one, as the catalog of another database. It gets its name when it is
+    complete and has its own id: with the id of the source database, it could be opened with that one's folder."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}")
     with named_errors("write", str(path)):
         copy_file(source / FILE_NAME, temporary)
@@ -48,13 +48,13 @@ def restore_copy(source: Path, path: Path, identity: str) -> None:
 
 
 def copy_catalog(source: sqlite3.Connection, folder: Path) -> Seq:
-    """Gives the last sequence that the copy has."""
+    """Returns the last sequence in the copy."""
     path = folder / FILE_NAME
     try:
         create_file(path)
         with closing(sqlite3.connect(path, isolation_level=None)) as copy:
             source.backup(copy)
-            # One file, without a log beside it.
+            # A single file, without a write-ahead log.
             copy.execute("PRAGMA journal_mode = DELETE")
             for statement in _REST:
                 copy.execute(statement)

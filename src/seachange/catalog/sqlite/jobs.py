@@ -1,4 +1,4 @@
-"""Jobs and the history of the database, inside one transaction."""
+"""Jobs and the event log, inside one transaction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FORGET_JOBS = """DELETE FROM job WHERE updated_us < ? AND status IN ('succeeded
 
 
 def job_problem(db: sqlite3.Connection, epoch: Epoch, request: CommitRequest) -> str | None:
-    """What of the jobs stands against the commit: another revision, or a file that is not the job's to keep."""
+    """What prevents the commit: another revision of a job, or a file that does not belong to the job."""
     for change in request.jobs:
         row = db.execute(_REVISION, (change.id,)).fetchone()
         if (row[0] if row else 0) != change.expected:
@@ -52,13 +52,13 @@ def job_problem(db: sqlite3.Connection, epoch: Epoch, request: CommitRequest) ->
 
 
 def keeps(db: sqlite3.Connection, changes: Sequence[JobChange], segment_id: int) -> bool:
-    """Whether one of the jobs keeps a file."""
+    """Whether a file belongs to one of the jobs."""
     row = db.execute(_KEEPER, (segment_id,)).fetchone()
     return row is not None and any(change.id == row[0] for change in changes)
 
 
 def write_jobs(db: sqlite3.Connection, epoch: Epoch, request: CommitRequest, seq: int, now_us: int) -> None:
-    """After the segments: a file that was attached is no longer the job's."""
+    """Called after the segments are written: an attached file no longer belongs to the job."""
     attached = {segment.id for segment in attached_segments(request)}
     for change in request.jobs:
         packed = pack(change.descriptors)

@@ -1,7 +1,7 @@
-"""The fair lock before SQLite's own, whose busy handler lets a lucky process starve the others.
+"""A fair lock before SQLite's own, whose busy handler can starve other processes.
 
-Who wants the lock first queues for the place of the next one; who releases the lock and wants it again finds that
-place taken, so a waiter is passed at most once by each other process.
+A process that wants the lock first queues for the place of the next one; a process that releases the lock and wants it
+again finds that place taken, so a waiter is overtaken at most once by each other process.
 
 **Invariant:** the kernel releases a dead process's locks; nothing here outlives its holder.
 """
@@ -18,7 +18,7 @@ from seachange.runtime.permissions import create_file
 
 
 class FairLock:
-    """Exclusive between threads and between processes. A thread must not take it twice."""
+    """Exclusive between threads and between processes. Not reentrant."""
 
     def __init__(self, path: Path) -> None:
         self._thread_next, self._thread = threading.Lock(), threading.Lock()

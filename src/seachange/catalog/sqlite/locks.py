@@ -1,4 +1,4 @@
-"""Locks between nodes, inside one write transaction: whoever is refused waits in a queue that all nodes see."""
+"""Locks between nodes, inside one write transaction: a refused request waits in a queue that all nodes see."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from seachange.model.locking import (
     conflict_mask,
 )
 
-# Locks of others: all, and one that stands against writing a hash.
+# Locks of others: all, and one that conflicts with writing a hash.
 OTHERS = "SELECT key, guard FROM lock WHERE NOT (epoch = ?1 AND actor = ?2)"
 STANDING = "SELECT key, guard FROM lock WHERE guard = ?1 AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"
-# One on the table of an index.
+# A lock on the table of an index.
 ON_TABLE = f"""SELECT key FROM lock WHERE guard = (SELECT descriptor_id FROM index_owner WHERE index_id = ?1)
     AND strength >= {TableLock.ACCESS_SHARE} AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"""  # noqa: S608
-# One that stands against a commit which has read a hash: on the rows of a table, by a transaction that changes many.
+# A lock that conflicts with a commit that has read a hash: on the rows of a table, by a transaction that changes many.
 STANDING_READ = f"""SELECT key, NULL FROM lock WHERE guard = ?1 AND strength = {LockStrength.NO_KEY_UPDATE.value}
     AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"""  # noqa: S608
 
 _HEAD = "SELECT max(seq) FROM log"
-# ?2 is the mask of the modes that the wish conflicts with.
+# ?2 is the mask of the modes that the request conflicts with.
 _OTHER_HOLDER = """SELECT 1 FROM lock WHERE key = ?1 AND (?2 >> strength) & 1
     AND NOT (epoch = ?3 AND actor = ?4) LIMIT 1"""
 _OWN_PART = "SELECT 1 FROM lock WHERE key = ?1 AND epoch = ?2 AND actor = ?3 LIMIT 1"
@@ -78,7 +78,7 @@ def take(
 
 
 def _is_blocked(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> bool:
-    """By other holders and, unless the actor has a part of the lock already, by those who came first."""
+    """Blocked by conflicting holders and, unless the actor holds the lock in some mode already, by earlier waiters."""
     mine = (wish.key, conflict_mask(wish.strength), epoch, owner.actor)
     if db.execute(_OTHER_HOLDER, mine).fetchone() is not None:
         return True

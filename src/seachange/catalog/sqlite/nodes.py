@@ -1,6 +1,6 @@
 """Nodes, their files and their claims, inside one write transaction.
 
-Heartbeats are times of the clock that all processes of a machine share, so a reboot ends every epoch.
+Heartbeats are times of a clock that all processes of a machine share, so a reboot ends every epoch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
 _INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7, 0, 0, 0)"
 _BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?), write_mark = max(write_mark, ?),
     holders = ?, latency_us = ?, usual_us = ? WHERE epoch = ? AND live = 1"""
-# Only live epochs have locks.
+# Only live epochs hold locks.
 _END = (
     "UPDATE node SET live = 0 WHERE epoch = ?",
     "DELETE FROM lock WHERE epoch = ?",
@@ -53,7 +53,7 @@ _RELEASE = "DELETE FROM claim WHERE resource = ? AND epoch = ?"
 
 
 def note_boot(db: sqlite3.Connection, boot_id: str) -> None:
-    """Ends every epoch if the machine was started anew since the catalog was last opened."""
+    """Ends every epoch if the machine was rebooted since the catalog was last opened."""
     if db.execute(_BOOT).fetchone()[0] != boot_id:
         for statement in _END_ALL:
             db.execute(statement)

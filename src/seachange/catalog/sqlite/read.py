@@ -1,4 +1,4 @@
-"""Reading the log and the state at a sequence, inside one read transaction."""
+"""Reads of the log, and of the state at a sequence, inside one read transaction."""
 
 from __future__ import annotations
 

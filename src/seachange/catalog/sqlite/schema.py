@@ -13,7 +13,7 @@ from seachange.catalog.port import FORMAT
 from seachange.catalog.sqlite.connections import SqliteWriter
 from seachange.runtime.faults import reach
 
-# Inline batches are keyed by sequence and number in one integer, the cheapest key SQLite has.
+# Inline batches are keyed by sequence and number in one integer, the cheapest key in SQLite.
 POSITION_BITS = 16
 
 _FORMAT_1 = (
@@ -104,7 +104,7 @@ _FORMAT_1 = (
         body TEXT,
         PRIMARY KEY (id, version))""",
     "CREATE INDEX descriptor_seq ON descriptor_version (seq)",
-    # Which descriptor an index belongs to, and the sequence from which no version has it any more.
+    # The descriptor that an index belongs to, and the sequence from which on no version has it any more.
     """CREATE TABLE index_owner (
         index_id INTEGER PRIMARY KEY,
         descriptor_id INTEGER NOT NULL,
@@ -115,7 +115,7 @@ _FORMAT_1 = (
         epoch INTEGER NOT NULL) WITHOUT ROWID""",
 )
 
-# Locks between nodes, and who waits for them.
+# Locks between nodes, and their waiters.
 _FORMAT_2 = (
     """CREATE TABLE lock (
         key INTEGER NOT NULL,
@@ -137,7 +137,7 @@ _FORMAT_2 = (
     "CREATE INDEX lock_wait_key ON lock_wait (key)",
 )
 
-# Jobs with the files that they keep, the history, and who may still write below a publication.
+# Jobs with their files, the event log, and the write marks of nodes.
 _FORMAT_3 = (
     "ALTER TABLE node ADD COLUMN write_mark INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE node ADD COLUMN holders TEXT NOT NULL DEFAULT '[]'",
@@ -167,7 +167,7 @@ _FORMAT_3 = (
     "CREATE INDEX event_time ON event (timestamp_us)",
 )
 
-# How far sequences have come. A sequence that starts over does so under the next run.
+# The state of sequences. A sequence that is restarted uses the next run.
 _FORMAT_4 = (
     """CREATE TABLE sequence (
         id INTEGER NOT NULL,
@@ -177,16 +177,16 @@ _FORMAT_4 = (
         PRIMARY KEY (id, run)) WITHOUT ROWID""",
 )
 
-# The rules of schema changes that each node knows, and those that are agreed on.
+# The release of the schema change rules that each node knows, and the agreed one.
 _FORMAT_5 = (
     "ALTER TABLE node ADD COLUMN release INTEGER NOT NULL DEFAULT 1",
     "ALTER TABLE sequencer ADD COLUMN release INTEGER NOT NULL DEFAULT 1",
 )
 
-# Layouts are written as differences, which an older program does not read.
+# Layouts are stored as differences, which an older program cannot read.
 _FORMAT_6 = ()
 
-# How fast the statements of a node's clients are: now, and as a rule.
+# The latency of the statements of a node's clients: current and usual.
 _FORMAT_7 = (
     "ALTER TABLE node ADD COLUMN latency_us INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE node ADD COLUMN usual_us INTEGER NOT NULL DEFAULT 0",
@@ -199,16 +199,16 @@ _FORMAT_8 = (
     "CREATE INDEX lock_table ON lock (strength) WHERE strength >= 11",
 )
 
-# The id of the database, and checksums of inline batches; what an older program wrote has none.
+# The id of the database, and checksums of inline batches; rows of an older program have none.
 _FORMAT_9 = (
     "ALTER TABLE sequencer ADD COLUMN database_id TEXT",
     "ALTER TABLE batch ADD COLUMN checksum INTEGER",
 )
 
-# Checksums of descriptors; what an older program wrote has none.
+# Checksums of descriptors; rows of an older program have none.
 _FORMAT_10 = ("ALTER TABLE descriptor_version ADD COLUMN checksum INTEGER",)
 
-# Migration n makes a catalog of format n out of one of format n - 1.
+# Migration n upgrades a catalog from format n - 1 to format n.
 MIGRATIONS = (
     *(_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7),
     *(_FORMAT_8, _FORMAT_9, _FORMAT_10),
@@ -218,7 +218,7 @@ _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _HAS_OTHERS = "SELECT count(*) FROM sqlite_master"
 _FORMAT = "SELECT format FROM sequencer"
 _SET_FORMAT = "UPDATE sequencer SET format = ?"
-# A program that knows only the older format must not go on writing it.
+# A program that knows only the older format must not continue to write it.
 _END_OLDER_NODES = "UPDATE node SET live = 0 WHERE format < ?"
 
 
@@ -248,7 +248,7 @@ def check_format(found: int, path: Path) -> None:
 
 
 def migrate(writer: SqliteWriter, path: Path, creates: bool = True) -> None:
-    """Brings the catalog to this program's format, one transaction per migration."""
+    """Upgrades the catalog to this program's format, one transaction per migration."""
     while True:
         with writer as db:
             found = format_of(db)
@@ -272,6 +272,6 @@ def migrate_once(db: sqlite3.Connection, found: int) -> None:
 
 def _check_new(db: sqlite3.Connection, path: Path, creates: bool) -> None:
     if db.execute(_HAS_OTHERS).fetchone()[0]:
-        raise errors.InvalidCatalog(catalog=str(path), detail="it has the tables of another program")
+        raise errors.InvalidCatalog(catalog=str(path), detail="it contains tables of another program")
     if not creates:
         raise errors.CatalogMissing(catalog=str(path))

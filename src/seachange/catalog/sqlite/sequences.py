@@ -1,4 +1,4 @@
-"""How far sequences have come, in SQLite: within the writer's transaction."""
+"""The state of sequences in SQLite, within the writer's transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hearing of other processes' commits by SQLite's own counter, which costs a look at shared memory."""
+"""Detects commits of other processes by SQLite's own counter, which costs a read of shared memory."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ from seachange.engine.replica.node_epoch import NodeEpoch
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.rules.release import RELEASES
 
-# Begins a job that was queued, as `Begin` does, unless it is interrupted.
+# Begins a queued job, as `Begin` does, unless it is interrupted.
 BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
-# The time between two looks for jobs that no node runs.
+# The interval between two searches for orphaned jobs.
 ROUND_US = 1_000_000
-# How often those are nudged that are waited for.
+# How often the threads that `stop` waits for are nudged.
 _NUDGE_SECONDS = 0.1
 # The maximum number of jobs that the worker runs concurrently.
 RUNNING_MAX = 4
@@ -66,7 +66,7 @@ class JobManager:
         self._stop = threading.Event()
         self._awake = threading.Event()
         self._threads: list[threading.Thread] = []
-        # Off: what other nodes left behind is left to others; what the node's own sessions began is run here.
+        # If off, orphaned jobs of other nodes are left to other nodes; jobs of the node's own sessions run here.
         self.takes_up = True
         # For tests that control when jobs run.
         self.paused = False
@@ -174,7 +174,7 @@ class JobManager:
         self._stop.set()
         for thread in self._threads:
             while thread.is_alive():
-                # Again and again: one that has just begun to wait may have missed it.
+                # Repeated, since a thread that has just begun to wait may have missed a nudge.
                 with self._lock:
                     for interrupts in self._running.values():
                         interrupts.nudge()
