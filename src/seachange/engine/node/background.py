@@ -14,7 +14,7 @@ from seachange.runtime.clock import Clock
 
 class BackgroundWork(Protocol):
     def step(self, now_us: int) -> int:
-        """Does what is due at `now_us` of the steady clock; gives the time at which the next step is due."""
+        """Does what is due at `now_us` of the steady clock; returns the time at which the next step is due."""
 
     def wait(self, seconds: float) -> None:
         """Returns after that time, or earlier if there may be something to do."""
@@ -24,7 +24,7 @@ class BackgroundWork(Protocol):
 
 
 class Alarm:
-    """The wait of work that nothing but the clock and its callers wake."""
+    """A wait that ends with its time or with `wake`."""
 
     def __init__(self) -> None:
         self._rung = threading.Event()
@@ -50,7 +50,7 @@ class BackgroundThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Waits for a step that is under way."""
+        """Waits for a running step."""
         self._stopped.set()
         self._work.wake()
         if self._thread.is_alive():

@@ -27,7 +27,7 @@ class Heartbeat:
     def step(self, now_us: int) -> int:
         if self._epoch.beat_soon.is_set() or now_us >= self._due_us:
             self._epoch.beat_soon.clear()
-            # The catalog may be out of reach for now; the epoch outlives short interruptions.
+            # The catalog may be unavailable; the epoch outlives short interruptions.
             with suppress(errors.OperationalError):
                 self._epoch.beat()
             self._due_us = now_us + beat_us(self._epoch.expiry_ms)

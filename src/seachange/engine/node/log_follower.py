@@ -1,9 +1,9 @@
 """The log follower: keeps an idle node up to date.
 
-It catches up at once when the catalog reports that another node has published something. In a slow rhythm it does so
-in any case, and forgets what no snapshot needs, so that the node's mark holds nothing up.
+It catches up at once when the catalog reports that another node has published something. At a slow interval it does so
+in any case, and drops what no snapshot needs, so that the node's mark does not hold up others.
 
-**Invariant:** the watch only saves time. What it misses, because its connection was lost or because it reports
+**Invariant:** the watch is an optimisation. What it misses, because its connection was lost or because it reports
 descriptors only, is found in the next round.
 """
 
@@ -22,7 +22,7 @@ class LogFollower:
         self._round_us = round_us
         self._due_us = epoch.parts.clock.steady_us() + round_us
         self._has_changed = False
-        # The wait while the catalog is out of reach.
+        # The wait while the catalog is not available.
         self._woken = threading.Event()
         self._watch: ChangeWatch | None = None
         self._lock = threading.Lock()
@@ -37,7 +37,7 @@ class LogFollower:
             if is_due:
                 self._epoch.tidy()
         except errors.OperationalError:
-            # The catalog is out of reach for now, and the watch may have missed something.
+            # The catalog is not available, and the watch may have missed something.
             self.close()
             is_due = True
         if is_due:

@@ -54,7 +54,7 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
     if current is None or index.id not in current.index_by_id:
         return False
     image = epoch.image(current, current.index_by_id[index.id], upto)
-    # An index without a base is under construction: a generation made of its deltas would hide the backfill.
+    # An index without a base is under construction: a generation made from its deltas would hide the backfill.
     if image.generation is None or not (image.inline_rows or image.delta_segments or full):
         return False
 
@@ -102,7 +102,7 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
 
 
 class NodeMaintenance:
-    """`paused` keeps it from compacting while something is being measured."""
+    """`paused` disables compaction, for measurements."""
 
     def __init__(self, epoch: NodeEpoch, retention: Retention) -> None:
         self._parts = epoch.parts
@@ -132,12 +132,12 @@ class NodeMaintenance:
         self._alarm.wait(seconds)
 
     def wake(self) -> None:
-        """Only to stop: a compaction that is under way is the last."""
+        """Only to stop: a running compaction is the last."""
         self._is_stopped = True
         self._alarm.wake()
 
     def _attempt(self, work: Callable[[EpochState], object]) -> None:
-        """Maintenance that fails costs space, never an answer. It is retried in a later round."""
+        """A failure is retried in a later round: it costs space, never a wrong answer."""
         try:
             work(self._epoch.current)
         except errors.Error:
@@ -147,14 +147,14 @@ class NodeMaintenance:
 
     def _log(self, problem: Exception) -> None:
         text = f"maintenance of a node failed: {type(problem).__name__}: {problem}"
-        # A failure that is met in every round is logged once.
+        # A failure that recurs in every round is logged once.
         if self._logged != text:
             with suppress(errors.Error):
                 self._parts.catalog.tell(text)
                 self._logged = text
 
     def compact_grown(self, epoch: EpochState) -> None:
-        """Compacts every index that has grown; the first failure is raised when the others are done."""
+        """Compacts every index that has grown; raises the first failure after all of them."""
         problems: list[Exception] = []
         for table in tuple(epoch.schemas.newest.by_id.values()):
             for index in table.indexes:

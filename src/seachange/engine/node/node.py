@@ -1,4 +1,4 @@
-"""A node: a process' hold on one database. Sessions begin transactions here.
+"""A node: one process' connection to one database. Sessions begin transactions here.
 
 Its background work is stepped by a thread each: the heartbeat, the log follower, maintenance and jobs.
 """
@@ -97,7 +97,7 @@ class Node:
         return self.in_epoch(lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write))
 
     def in_epoch(self, work: Callable[[EpochState], T]) -> T:
-        """Runs `work` in the node's epoch, and again in a new one if the catalog says that the epoch has ended."""
+        """Runs `work` in the node's epoch, and again in a new one if the catalog reports that the epoch has ended."""
         return self._epoch.run(work)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
@@ -112,11 +112,11 @@ class Node:
         self._epoch.tidy()
 
     def read_head(self) -> None:
-        """What was committed before this, on any node, is known to this one afterwards."""
+        """Afterwards this node has applied everything that was committed on any node before the call."""
         self._epoch.catch_up()
 
     def compact(self, table: Table, full: bool = True) -> int:
-        """Compacts the deltas of all indexes of a table now; gives how many got a new generation."""
+        """Compacts the deltas of all indexes of a table now; returns how many got a new generation."""
 
         def compact_in(epoch: EpochState) -> int:
             return sum(compact_index(self.parts, epoch, table, index, full) for index in table.indexes)
@@ -126,7 +126,7 @@ class Node:
         return folded
 
     def collect_garbage(self, retention_us: int | None = None) -> int:
-        """Deletes what nothing can reach any more now; gives the number of files."""
+        """Collects garbage now; returns the number of deleted files."""
         keep = self.retention.us if retention_us is None else retention_us
         self.follow()
         self.beat()
@@ -144,11 +144,11 @@ class Node:
         }
 
     def abandon(self) -> None:
-        """Ends the epoch for other nodes, when the process is about to end with statements that do not stop."""
+        """Ends the epoch for other nodes, when the process is about to exit with statements that do not stop."""
         self.parts.catalog.end_node(self.epoch.epoch)
 
     def close(self) -> None:
-        """Ends the epoch; open transactions of it can no longer commit."""
+        """Ends the epoch; its open transactions can no longer commit."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -158,7 +158,7 @@ class Node:
         self.watchdog.stop()
         for thread in self.threads.values():
             thread.stop()
-        # A step of the jobs that was under way may have started one more.
+        # A running step of the job manager may have started one more.
         self.jobs.stop()
         self.follower.close()
         self.parts.sequences.give_back()

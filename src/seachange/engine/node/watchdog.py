@@ -1,8 +1,8 @@
-"""Ends statements that take too long or make the process grow too much; others go on.
+"""The watchdog cancels statements that exceed their time limit or make the process grow too much; others continue.
 
 **Invariant:** only a statement that is still running is interrupted, never the one after it. An interrupt is repeated
-until the statement ends, since one that arrives between two queries of a statement is lost. What has committed is never
-reported as ended.
+until the statement ends, since one that arrives between two queries of a statement is lost. A statement that has
+committed is never reported as cancelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TICK_MS = 25
 class WatchedSession(Protocol):
     @property
     def is_settled(self) -> bool:
-        """Whether the statement has committed: then it is too late to end it."""
+        """Whether the statement has committed, so that it can no longer be cancelled."""
 
     def interrupt(self) -> None: ...
 
@@ -30,7 +30,7 @@ class _Watched:
     __slots__ = ("deadline_us", "growth_bytes_max", "problem", "resident_before", "runner")
 
     def __init__(self, runner: WatchedSession, deadline_us: int, growth_bytes_max: int) -> None:
-        """0 stands for no limit."""
+        """A limit of 0 means no limit."""
         self.runner = runner
         self.deadline_us = deadline_us
         self.growth_bytes_max = growth_bytes_max
@@ -55,7 +55,7 @@ class Watchdog:
 
     @contextmanager
     def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
-        """Raises QueryCanceled or OutOfMemory in place of whatever the interrupted statement fails with."""
+        """Raises QueryCanceled or OutOfMemory instead of the error that the interrupted statement fails with."""
         deadline_us = self._clock.steady_us() + timeout_ms * 1_000 if timeout_ms else 0
         watched = _Watched(runner, deadline_us, growth_bytes_max)
         self._enter(watched)
@@ -91,12 +91,12 @@ class Watchdog:
             if self.step(self._clock.steady_us()):
                 continue
             self._awake.clear()
-            # Whoever came or stopped us in between has not seen that nobody is awake.
+            # A statement that entered, or a stop, before `clear` has set an event that is gone now.
             if not self._running and not self._stopped.is_set():
                 self._awake.wait()
 
     def step(self, now_us: int) -> bool:
-        """Checks all running statements once; False if there are none."""
+        """Checks all running statements once; returns False if there are none."""
         with self._lock:
             if not self._running:
                 return False
@@ -113,7 +113,8 @@ class Watchdog:
                 watched.problem = errors.QueryCanceled(reason="statement timeout")
 
     def _find_grown(self) -> None:
-        """Of those over their limit the one is ended that saw the process grow most, which is the oldest."""
+        """Among the statements over their limit, cancels the one that has seen the process grow most, which is the
+        oldest."""
         resident = self._resident_bytes()
         over = [
             (watched.growth(resident), watched)

@@ -1,7 +1,8 @@
 """Group commit: the waiting sessions of a node go through the sequencer together.
 
 **Invariant:** when `submit` returns a `Committed`, the node has applied the commit and everything before it, or will
-have before its next transaction reads, so whoever hears of a commit finds it. A refusal concerns its own member only.
+have before its next transaction reads, so a client that has seen a commit can read it. A refusal concerns its own
+member only.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from seachange.runtime.faults import reach
 from seachange.storage.image import Row
 
 BATCH_MAX = 64
-# How long a leader waits at most for the members of the last two batches to come back with their next commit.
+# The maximum time that a leader waits for the members of the last two batches to return with their next commit.
 GATHER_SECONDS_MAX = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRows:
-    """Inline rows of a commit as their own node has them, so that it need not decode them."""
+    """Inline rows of a commit in decoded form, for the node that committed them."""
 
     index_id: IndexId
     layout_id: LayoutId
@@ -43,7 +44,8 @@ class Submission:
 
 
 class GroupCommitter:
-    """Whoever finds the sequencer free leads: it takes all that wait and commits them in one catalog transaction."""
+    """A session that finds the sequencer free becomes the leader: it commits all waiting submissions in one catalog
+    transaction."""
 
     def __init__(self, catalog: Catalog, epoch: Epoch, apply: Callable[[Sequence[Submission]], None]) -> None:
         self._catalog = catalog
@@ -62,7 +64,7 @@ class GroupCommitter:
             self._waiting.append(submission)
             self._arrival.notify()
         with self._lead:
-            # Locks are not fair: whoever leads may stand behind more than one batch.
+            # Locks are not fair: more than one batch may be ahead of the leader's own submission.
             while not submission.done:
                 self._gather()
                 self.step()
@@ -72,15 +74,15 @@ class GroupCommitter:
         return submission.outcome
 
     def _gather(self) -> None:
-        """Sessions that have just committed are about to commit again: one transaction for most of them is worth a
-        short wait. A session alone never waits."""
+        """Sessions that have just committed are likely to commit again: one transaction for most of them is worth a
+        short wait. A single session never waits."""
         expected = min(BATCH_MAX, sum(self._last_batches) * 3 // 4)
         if len(self._waiting) < expected:
             with self._arrival:
                 self._arrival.wait_for(lambda: len(self._waiting) >= expected, GATHER_SECONDS_MAX)
 
     def step(self) -> None:
-        """Commits what waits, in one catalog transaction; driven by the session that leads."""
+        """Commits all waiting submissions in one catalog transaction; called by the leader."""
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
         try:
             outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])
@@ -99,7 +101,7 @@ class GroupCommitter:
         reach("commit.applied")
 
     def _apply_decided(self, batch: Sequence[Submission]) -> None:
-        """What is decided stays so, whatever happens here: told of a refusal, a client would commit a second time.
-        A node that cannot apply the log now does so before its next transaction, or learns that its epoch has ended."""
+        """A commit that is decided is never reported as failed, or the client would commit a second time. A node that
+        cannot apply the log now does so before its next transaction, or learns that its epoch has ended."""
         with suppress(Exception):
             self._apply(batch)

@@ -37,7 +37,7 @@ class NodeEpoch:
         self.current = self._register()
 
     def _register(self) -> EpochState:
-        """A node whose clock is far ahead may end an epoch before it has read the schema."""
+        """Retried, since a node whose clock is far ahead may end an epoch before it has read the schema."""
         for _ in range(_REGISTRATIONS_MAX - 1):
             with suppress(errors.StaleNode):
                 return self._new_epoch()
@@ -50,8 +50,8 @@ class NodeEpoch:
         )
 
     def run(self, work: Callable[[EpochState], T]) -> T:
-        """Runs `work` in the node's epoch, and again in a new one if the catalog says that the epoch has ended. A node
-        that gets no processor time may lose several."""
+        """Runs `work` in the node's epoch, and again in a new one if the catalog reports that the epoch has ended. A
+        node that gets no CPU time may lose several."""
         for _ in range(_REGISTRATIONS_MAX - 1):
             epoch = self.live()
             try:
@@ -61,8 +61,8 @@ class NodeEpoch:
         return work(self.live())
 
     def live(self) -> EpochState:
-        """A new one if the last has ended. An epoch without a heartbeat within its expiry may have been ended by any
-        other node, and the catalog says so only to a commit or a read of rows: it is asked first."""
+        """The current epoch, or a new one if it has ended. An epoch without a heartbeat within its expiry may have been
+        ended by any other node, which the catalog reports only to commits and reads of rows: so it is asked first."""
         if self.current.ended:
             self._renew(self.current)
         if self._is_late:
@@ -77,7 +77,7 @@ class NodeEpoch:
         return self.parts.clock.steady_us() - self.current.beaten_us > self.expiry_ms * 1_000
 
     def _renew(self, stale: EpochState) -> None:
-        """Starts over under a new epoch, unless another thread has done so already."""
+        """Starts a new epoch, unless another thread has done so already."""
         may_wait()
         with self._renewing:
             if self.current is stale and not self._is_closed:
@@ -96,7 +96,7 @@ class NodeEpoch:
             self._renew(epoch)
 
     def catch_up(self) -> None:
-        """What was committed before this, on any node, is known to this one afterwards."""
+        """Afterwards this node has applied everything that was committed on any node before the call."""
         epoch = self.current
         try:
             epoch.catch_up()
@@ -105,7 +105,7 @@ class NodeEpoch:
             self._renew(epoch)
 
     def tidy(self) -> None:
-        """Forgets what no snapshot needs."""
+        """Drops what no snapshot needs."""
         epoch = self.current
         try:
             epoch.housekeeping(epoch.registry.mark())
