@@ -1,13 +1,15 @@
 """From statements to a plan: targets, graph, stages and ops.
 
 **Invariant:** a pure function. The same catalog, statements and ids give the same plan; a plan made again from where a
-change has come to is the rest of the first one.
+change has come to is the rest of the first one. So a job asks for its plan before every step, and a plan that was made
+before is found again in a cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from seachange import errors
 from seachange.model.change.elements import ColumnName, NamespaceElement, descriptor_of
@@ -216,8 +218,39 @@ def _turned(target: Target, status: Status) -> Target:
 def _plan(
     change: Change, targets: Sequence[Target], phase: Phase, progress: Progress, release: Release | None = None
 ) -> ChangePlan:
-    graph = build_graph(targets, release or release_of(change.release), change.skips)
+    """Rules that are given are those of an experiment, whose plans are not asked for again."""
+    if release is not None:
+        graph = build_graph(targets, release, change.skips)
+    else:
+        graph = rest_graph(_SameChange(change), tuple((t.goal, t.start) for t in targets))
     return ChangePlan(change, graph, build_stages(graph, phase, progress.unfenced))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SameChange:
+    """A change as the key of a cache: the same object. Equal changes may differ in fields that only a plan knows, which
+    take no part in comparisons."""
+
+    change: Change
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameChange) and self.change is other.change
+
+    def __hash__(self) -> int:
+        return id(self.change)
+
+
+# A runner asks for few points of one change, one after the other; a large change has a large graph.
+_GRAPHS_MAX = 32
+
+
+@lru_cache(maxsize=_GRAPHS_MAX)
+def rest_graph(same: _SameChange, points: tuple[tuple[Goal, Status], ...]) -> Graph:
+    """What is left of a change whose targets have these goals and are at these statuses. Waits for writers are not in
+    it: a raise changes the stages, not the graph."""
+    change = same.change
+    targets = [replace(t, goal=g, start=s) for t, (g, s) in zip(change.targets, points, strict=True)]
+    return build_graph(targets, release_of(change.release), change.skips)
 
 
 def _sources(catalog: KnownSchema, targets: Sequence[Target]) -> dict[TableId, IndexId]:
