@@ -13,10 +13,10 @@ from seachange.model.codecs.descriptor_json import decode_table, encode_table
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import Descriptor, EnumType, Sequence
 from seachange.model.states import State
+from seachange.planner.elements.rule import RuleOrder
 from seachange.planner.known_schema import KnownSchema
 from seachange.planner.object_parts import compose, decompose
 from seachange.planner.plan import ChangePlan, plan_remainder
-from seachange.planner.rules.rule import RuleOrder
 from seachange.planner.stages import Phase, Stage
 from tests.planner.normal import normal
 from tests.planner.random_changes import Example, examples

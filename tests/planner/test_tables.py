@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import fields
+from importlib import import_module
 from itertools import count, pairwise
 from random import Random
 from typing import get_args
@@ -13,12 +14,13 @@ from seachange.model.change.elements import Element
 from seachange.model.change.ops import FALLIBLE, OpType
 from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Goal, Status, Target
 from seachange.model.states import BEHAVIOUR, State
+from seachange.planner.elements.registry import COLUMN_DROP_ORDER, DROP_ORDER, HOSTED, LIFECYCLES, SPECS, TOPICS
+from seachange.planner.elements.rule import COLUMN_PARTS, OBJECTS, Adding, At, Rule, RuleOrder
+from seachange.planner.elements.spec import Topic
 from seachange.planner.graph import Graph, build_graph, field_values
 from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
 from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
-from seachange.planner.lifecycles.seachange import LIFECYCLES
 from seachange.planner.rules.release import CURRENT, RELEASES
-from seachange.planner.rules.rule import Adding, At, Rule, RuleOrder
 from tests.planner.universe import UNIVERSE
 
 KINDS: tuple[type[Element], ...] = get_args(Element)
@@ -206,3 +208,41 @@ def test_the_universe_has_every_kind():
     assert {type(element) for element in UNIVERSE} == set(KINDS)
     assert all(field_values(element, "descriptor_id") for element in UNIVERSE)
     assert elements.ConvertedColumn in {type(element) for element in UNIVERSE}
+
+
+# Specifications.
+
+
+def test_every_element_has_a_specification():
+    assert set(SPECS) == set(KINDS)
+    assert sum(len(topic.specs) for topic in TOPICS) == len(KINDS)
+    assert set(DROP_ORDER) == set(KINDS)
+    assert all(spec.noun for spec in SPECS.values())
+
+
+def test_parts_of_a_column_are_hidden_and_dropped_with_it():
+    for kind in COLUMN_PARTS:
+        assert SPECS[kind].host is not None
+        assert SPECS[kind].in_column is not None
+    assert set(COLUMN_PARTS) <= set(HOSTED)
+    assert set(COLUMN_DROP_ORDER) == {*COLUMN_PARTS, elements.ColumnNotNull}
+
+
+def test_objects_are_dropped_after_their_parts():
+    assert set(DROP_ORDER[-len(OBJECTS) :]) == set(OBJECTS)
+    assert DROP_ORDER[-len(OBJECTS) - 1] is elements.NamespaceElement
+
+
+@pytest.mark.parametrize("kind", SPECS, ids=lambda kind: kind.__name__)
+def test_a_specification_names_fields_that_its_element_has(kind: type[Element]):
+    spec = SPECS[kind]
+    assert spec.host is None or all(has_field(kind, name) for name in spec.host.fields)
+    if spec.refers is not None:
+        assert has_field(kind, spec.refers.field)
+        assert has_field(spec.refers.to, spec.refers.by)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.specs[-1].kind.__name__)
+def test_a_topic_has_one_stem_in_the_model_and_in_the_planner(topic: Topic):
+    (stem,) = {spec.kind.__module__.rpartition(".")[2] for spec in topic.specs}
+    assert topic is getattr(import_module(f"seachange.planner.elements.{stem}"), stem.upper())

@@ -14,10 +14,10 @@ from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.change.ops import FALLIBLE
 from seachange.model.change.targets import Target
 from seachange.model.ids import DescriptorId
+from seachange.planner.elements.rule import OBJECTS, Kinds
 from seachange.planner.graph import Skip, path_of
 from seachange.planner.plan import Change
 from seachange.planner.rules.release import release_of
-from seachange.planner.rules.rule import OBJECTS, Kinds
 
 
 class ChangeKind(StrEnum):

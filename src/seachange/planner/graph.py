@@ -12,21 +12,10 @@ from dataclasses import dataclass, replace
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
+from seachange.planner.elements.registry import HOSTED, HOSTS
+from seachange.planner.elements.rule import Adding, At, Dropping, Moment, Rule, RuleOrder
 from seachange.planner.lifecycles.lifecycle import LifecycleStep
 from seachange.planner.rules.release import Release, lifecycle_of
-from seachange.planner.rules.rule import (
-    COLUMN_PARTS,
-    COLUMNS,
-    CONSTRAINTS,
-    INDEX_PARTS,
-    INDEXES,
-    Adding,
-    At,
-    Dropping,
-    Moment,
-    Rule,
-    RuleOrder,
-)
 
 # Fields that hold several values; a join on one of them agrees if one value does.
 _MANY = frozenset({"column_ids", "rebuilt_ids", "sequence_ids", "relation_ids", "column_uses"})
@@ -145,19 +134,6 @@ def _nodes(number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip
 
 _COLUMN = ("table_id", "column_id")
 
-# Which element is shown or hidden together with which: kinds, and the fields that they agree in.
-_HOSTS: tuple[tuple[tuple[type[Element], ...], tuple[str, ...]], ...] = (
-    (COLUMNS, _COLUMN),
-    (INDEXES, ("table_id", "index_id")),
-    (CONSTRAINTS, ("table_id", "constraint_id")),
-)
-_PARTS: tuple[type[Element], ...] = (
-    *COLUMN_PARTS,
-    *INDEX_PARTS,
-    elements.IndexData,
-    elements.ConstraintName,
-)
-
 
 def _hosted(targets: Sequence[Target]) -> set[int]:
     """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
@@ -169,9 +145,9 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
     for target in targets:
         if getattr(target.element, "table_id", None) in new:
             continue
-        for kinds, fields in _HOSTS:
-            if target.adds and isinstance(target.element, kinds):
-                hosts.add(_place(target.element, fields))
+        for host in HOSTS:
+            if target.adds and isinstance(target.element, host.kinds):
+                hosts.add(_place(target.element, host.fields))
         if target.adds and isinstance(target.element, elements.SequenceElement | elements.EnumTypeElement):
             created.add(descriptor_of(target.element))
     hosted: set[int] = set()
@@ -180,7 +156,7 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
         element = target.element
         if not target.adds:
             continue
-        if isinstance(element, _PARTS) and any(_place(element, names) in hosts for _, names in _HOSTS):
+        if isinstance(element, HOSTED) and any(_place(element, host.fields) in hosts for host in HOSTS):
             hosted.add(number)
         if isinstance(element, elements.SequenceOwnerElement) and _place(element, _COLUMN) in hosts:
             belonging.add(element.sequence_id)

@@ -19,8 +19,8 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import FALLIBLE, OpType
 from seachange.model.change.targets import STATE_OF, Status, Target
 from seachange.model.ids import DescriptorId
+from seachange.planner.elements.rule import RuleOrder
 from seachange.planner.graph import Graph
-from seachange.planner.rules.rule import RuleOrder
 
 
 class Phase(StrEnum):

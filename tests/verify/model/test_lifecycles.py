@@ -4,9 +4,9 @@ import pytest
 
 from seachange.cli.verify import parse_ddl
 from seachange.model.change.targets import Status
+from seachange.planner.elements.registry import LIFECYCLES
 from seachange.planner.lifecycles import seachange as lifecycles
 from seachange.planner.lifecycles.lifecycle import Lifecycle
-from seachange.planner.lifecycles.seachange import LIFECYCLES
 from seachange.verify.model.check import check_scenario
 from seachange.verify.model.mutants import Edit, Effect, Mutant
 from seachange.verify.model.scenario import Protocol

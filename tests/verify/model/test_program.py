@@ -5,7 +5,7 @@ import pytest
 from seachange.cli.verify import parse_ddl
 from seachange.model.change import elements
 from seachange.model.states import State
-from seachange.planner.lifecycles.seachange import LIFECYCLES
+from seachange.planner.elements.registry import LIFECYCLES
 from seachange.verify.model.program import Act, compile_program
 from seachange.verify.model.scenarios import SCENARIOS
 

@@ -19,6 +19,7 @@ _CLASS = "="
 _ENUM = "~"
 _SET = "{}"
 _MAP = "->"
+_ELEMENTS = "elements"
 
 # Classes that have been renamed or moved since their names were first stored.
 STORED_NAMES: Final = {
@@ -95,5 +96,8 @@ def _is_empty(field: Field[Any], value: object) -> bool:
 
 def stored_name(class_: type) -> str:
     """The name in texts that are stored already: it stays when a class or its module is renamed."""
-    name = f"{class_.__module__.rpartition('.')[2]}.{class_.__qualname__}"
+    path = class_.__module__.split(".")
+    # Elements were first stored when all of them were in one module.
+    module = _ELEMENTS if _ELEMENTS in path else path[-1]
+    name = f"{module}.{class_.__qualname__}"
     return STORED_NAMES.get(name, name)

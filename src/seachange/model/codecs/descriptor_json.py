@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from seachange.model.codecs.access_json import decode_access, encode_access
@@ -71,53 +73,59 @@ def _read_type(body: list[Any]) -> SqlType:
     return SqlType(Kind(body[0]), precision, scale, length, enum, element)
 
 
-def _column(column: Column) -> dict[str, Any]:
-    return {
-        "id": column.id,
-        "name": column.name,
-        "type": _type(column.type),
-        "nullable": column.nullable,
-        "default": column.default,
-        "frozen": column.frozen,
-        "hidden": column.hidden,
-        "state": column.state.value,
-        "not_null": column.not_null.value,
-        "generated": _expression(column.generated),
-        "virtual": column.virtual,
-        "conversion": _expression(column.conversion),
-        "identity": [column.identity.sequence_id, column.identity.always] if column.identity else None,
-        "default_sequences": list(column.default_sequences),
-        "origin": _expression(column.origin),
-    }
-
-
-def _read_column(body: dict[str, Any]) -> Column:
-    return Column(
-        id=ColumnId(body["id"]),
-        name=body["name"],
-        type=_read_type(body["type"]),
-        nullable=body["nullable"],
-        default=body["default"],
-        frozen=body["frozen"],
-        hidden=body["hidden"],
-        state=State(body["state"]),
-        # Bodies of an earlier release lack what follows.
-        not_null=State(body.get("not_null", State.PUBLIC)),
-        generated=_read_expression(body.get("generated")),
-        virtual=body.get("virtual", False),
-        conversion=_read_expression(body.get("conversion")),
-        identity=Identity(DescriptorId(body["identity"][0]), body["identity"][1]) if body.get("identity") else None,
-        default_sequences=tuple(DescriptorId(i) for i in body.get("default_sequences", ())),
-        origin=_read_expression(body.get("origin")),
-    )
-
-
 def _expression(expression: Expression | None) -> list[Any] | None:
     return None if expression is None else [expression.text, list(expression.columns)]
 
 
 def _read_expression(body: list[Any] | None) -> Expression | None:
     return None if body is None else Expression(body[0], tuple(ColumnId(c) for c in body[1]))
+
+
+def _identity(identity: Identity | None) -> list[Any] | None:
+    return None if identity is None else [identity.sequence_id, identity.always]
+
+
+def _read_identity(body: list[Any] | None) -> Identity | None:
+    return None if not body else Identity(DescriptorId(body[0]), body[1])
+
+
+# Fields of a column whose values are no JSON values; others are written as they are.
+_WRITE: dict[str, Callable[[Any], Any]] = {
+    "type": _type,
+    "generated": _expression,
+    "conversion": _expression,
+    "identity": _identity,
+    "default_sequences": list,
+    "origin": _expression,
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "type": _read_type,
+    "state": State,
+    "not_null": State,
+    "generated": _read_expression,
+    "conversion": _read_expression,
+    "identity": _read_identity,
+    "default_sequences": tuple,
+    "origin": _read_expression,
+}
+_COLUMN_FIELDS = fields(Column)
+# Written in every body. A field that came later is left out of the body of a column that does not use it.
+_ALWAYS = frozenset(field.name for field in _COLUMN_FIELDS[: [f.name for f in _COLUMN_FIELDS].index("origin") + 1])
+
+
+def _column(column: Column) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    for field in _COLUMN_FIELDS:
+        value = getattr(column, field.name)
+        if field.name in _ALWAYS or value != field.default:
+            body[field.name] = _WRITE[field.name](value) if field.name in _WRITE else value
+    return body
+
+
+def _read_column(body: dict[str, Any]) -> Column:
+    """Bodies of earlier releases lack some fields, which have their defaults then."""
+    known = {field.name: body[field.name] for field in _COLUMN_FIELDS if field.name in body}
+    return Column(**{name: _READ[name](value) if name in _READ else value for name, value in known.items()})
 
 
 def _index(index: Index) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from seachange.model.object_kind import ObjectKind
 from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.rebuild import forget_rebuild, remove_index
-from seachange.planner.rules.rule import Kinds
+from seachange.planner.elements.registry import COLUMN_DROP_ORDER, DROP_ORDER, SPECS, TABLE_DROP_ORDER
+from seachange.planner.graph import field_values
 
 
 def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
@@ -75,19 +76,9 @@ def drop_column_parts(draft: Draft, table_id: TableId, column_id: ColumnId) -> N
 
 
 def drop_column_attributes(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
-    for kind in _COLUMN_ATTRIBUTES:
+    for kind in COLUMN_DROP_ORDER:
         for part in draft.select(kind, table_id=table_id, column_id=column_id):
             draft.drop(part)
-
-
-_COLUMN_ATTRIBUTES: Kinds = (
-    elements.ColumnNotNull,
-    elements.ColumnDefault,
-    elements.ColumnGenerated,
-    elements.ColumnIdentity,
-    elements.ColumnType,
-    elements.ColumnName,
-)
 
 
 def drop_views(draft: Draft, views: list[elements.ViewQuery], cascade: bool, what: str) -> None:
@@ -104,28 +95,9 @@ def drop_views(draft: Draft, views: list[elements.ViewQuery], cascade: bool, wha
 def drop_object(draft: Draft, id_: DescriptorId) -> None:
     """A database, schema, sequence, type or view, with everything that is a part of it."""
     draft.load(id_)
-    for kind in _PARTS:
+    for kind in DROP_ORDER:
         for part in draft.select(kind, descriptor_id=id_):
             draft.drop(part)
-
-
-_PARTS: Kinds = (
-    elements.Comment,
-    elements.Privileges,
-    elements.Owner,
-    elements.SequenceOwnerElement,
-    elements.SequenceStart,
-    elements.SequenceSettings,
-    elements.EnumLabel,
-    elements.EnumValue,
-    elements.ViewQuery,
-    elements.NamespaceElement,
-    elements.DatabaseElement,
-    elements.SchemaElement,
-    elements.SequenceElement,
-    elements.EnumTypeElement,
-    elements.ViewElement,
-)
 
 
 def drop_table(draft: Draft, table_id: TableId) -> None:
@@ -138,31 +110,16 @@ def drop_table(draft: Draft, table_id: TableId) -> None:
     # What earlier statements of the transaction wanted of it is not needed any more.
     for target in [t for t in draft.targets.values() if t.adds and elements.descriptor_of(t.element) == table_id]:
         draft.cancel(target.element)
-    for kind in _DROPPED_WITH_TABLE:
+    for kind in TABLE_DROP_ORDER:
         for part in draft.select(kind, descriptor_id=table_id):
-            if _refers_elsewhere(part):
+            if _is_known_outside(part):
                 draft.drop(part)
 
 
-_DROPPED_WITH_TABLE: Kinds = (
-    elements.ColumnDefault,
-    elements.ColumnIdentity,
-    elements.ColumnType,
-    elements.IndexName,
-    elements.IndexData,
-    elements.NamespaceElement,
-    elements.TableElement,
-)
-
-
-def _refers_elsewhere(part: elements.Element) -> bool:
-    match part:
-        case elements.ColumnDefault():
-            return bool(part.sequence_ids)
-        case elements.ColumnType():
-            return part.type_id is not None
-        case _:
-            return True
+def _is_known_outside(part: elements.Element) -> bool:
+    """One that may refer to other objects is known there only if it does."""
+    reference = SPECS[type(part)].refers
+    return reference is None or any(field_values(part, reference.field))
 
 
 def _forget(draft: Draft, table_id: TableId) -> None:

@@ -10,7 +10,7 @@ from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Table
 from seachange.planner.builders.draft import Draft
-from seachange.planner.table_parts import index_element
+from seachange.planner.elements.index import index_element
 
 
 def rebuild_primary(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:

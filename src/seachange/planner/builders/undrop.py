@@ -18,6 +18,8 @@ from seachange.model.statements.object_statements import UndropTable
 from seachange.model.states import State
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.lookup import refuse_taken
+from seachange.planner.elements.registry import SPECS
+from seachange.planner.graph import field_values
 from seachange.planner.object_parts import decompose
 
 
@@ -50,8 +52,16 @@ def _find_kept(draft: Draft, schema: str, statement: UndropTable) -> Table:
     raise errors.UndefinedTable(name=f"{statement.table} (dropped)")
 
 
+def _has_references(draft: Draft, element: Element) -> bool:
+    """Whether the objects that it refers to are still there."""
+    reference = SPECS[type(element)].refers
+    if reference is None:
+        return True
+    return all(draft.select(reference.to, **{reference.by: id_}) for id_ in field_values(element, reference.field))
+
+
 def _refuse_lost_type(draft: Draft, table: Table, type_: elements.ColumnType) -> None:
-    if type_.type_id is not None and not draft.select(elements.EnumTypeElement, type_id=type_.type_id):
+    if not _has_references(draft, type_):
         column = table.column_by_id[type_.column_id].name
         raise errors.FeatureNotSupported(
             feature=f"UNDROP TABLE {table.name}, the type of whose column {column} was dropped too,",
@@ -63,8 +73,7 @@ def _is_whole(draft: Draft, table: Table, element: Element) -> bool:
     """Whether what the element needs is there; if not, a notice says what is left out."""
     match element:
         case elements.ColumnDefault() | elements.ColumnIdentity():
-            wanted = element.sequence_ids if isinstance(element, elements.ColumnDefault) else (element.sequence_id,)
-            is_there = all(draft.select(elements.SequenceElement, sequence_id=id_) for id_ in wanted)
+            is_there = _has_references(draft, element)
             if not is_there:
                 column = table.column_by_id[ColumnId(element.column_id)].name
                 draft.notices.append(

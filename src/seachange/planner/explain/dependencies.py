@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from seachange.planner.elements.rule import Rule, RuleOrder
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import indent, view_stages
 from seachange.planner.explain.words import count_of, status_name
 from seachange.planner.graph import Dependency
 from seachange.planner.known_schema import KnownSchema
 from seachange.planner.plan import ChangePlan
-from seachange.planner.rules.rule import Rule, RuleOrder
 
 _ORDERS: dict[RuleOrder, str] = {
     RuleOrder.BEFORE: "before, or in the same stage",

@@ -16,6 +16,8 @@ from seachange.model.change.targets import Goal, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.objects import DEFAULT_SCHEMA
+from seachange.planner.elements.registry import SPECS
+from seachange.planner.elements.spec import ElementNaming
 from seachange.planner.known_schema import KnownSchema
 from seachange.planner.object_parts import decompose, namespace_of
 from seachange.planner.plan import ChangePlan
@@ -26,44 +28,6 @@ _PLAIN = re.compile("[a-z_][a-z0-9_$]*")
 Place = tuple[Any, ...]
 
 _MARKS: dict[Goal, str] = {Goal.PUBLIC: "+", Goal.ENFORCED: "+", Goal.ABSENT: "-", Goal.TRANSIENT: "~"}
-
-_NOUNS: dict[type[Element], str] = {
-    elements.DatabaseElement: "database",
-    elements.SchemaElement: "schema",
-    elements.TableElement: "table",
-    elements.SequenceElement: "sequence",
-    elements.EnumTypeElement: "type",
-    elements.ViewElement: "view",
-    elements.ColumnElement: "column",
-    elements.ConvertedColumn: "column",
-    elements.PrimaryIndex: "primary index",
-    elements.SecondaryIndex: "index",
-    elements.UniqueIndex: "unique index",
-    elements.CheckConstraint: "check",
-    elements.ForeignKeyElement: "foreign key",
-}
-# Parts, and what they are parts of.
-_PARTS: dict[type[Element], str] = {
-    elements.ColumnType: "type of column",
-    elements.ColumnDefault: "default of column",
-    elements.ColumnNotNull: "NOT NULL of column",
-    elements.ColumnGenerated: "expression of column",
-    elements.ColumnIdentity: "identity of column",
-    elements.KeyConstraint: "constraint of index",
-    elements.IndexData: "data of index",
-    elements.SequenceSettings: "settings of sequence",
-    elements.SequenceOwnerElement: "owning column of sequence",
-    elements.SequenceStart: "start of sequence",
-    elements.ViewQuery: "query of view",
-    elements.ForeignKeyParent: "parent's end of foreign key",
-}
-_KINDS = _NOUNS | _PARTS
-# Elements that are names, and of what.
-_NAMES: dict[type[Element], str] = {
-    elements.ColumnName: "column",
-    elements.IndexName: "index",
-    elements.ConstraintName: "constraint",
-}
 
 
 class Names:
@@ -152,14 +116,14 @@ class Names:
             case elements.ColumnName() | elements.IndexName() | elements.ConstraintName():
                 place = _place(element)
                 other = "" if self._names.get(place) == quote(element.name) else f" {quote(element.name)}"
-                return f"name{other} of {_NAMES[kind]} {self._named(place)}"
+                return f"name{other} of {SPECS[kind].noun} {self._named(place)}"
             case elements.ColumnType():
                 type_ = element.type if element.type_id is None else self.object(element.type_id)
                 return f"type {type_} of column {self._named(_place(element))}"
             case _:
                 place = _place(element)
                 mark = self._own.get(element, self._marks.get(place, ""))
-                return f"{_KINDS[kind]} {self._names.get(place, _unnamed(place))}{mark}"
+                return f"{SPECS[kind].noun} {self._names.get(place, _unnamed(place))}{mark}"
 
     def _commented(self, comment: elements.Comment) -> str:
         if comment.part is None:
@@ -170,7 +134,7 @@ class Names:
 
     def is_host(self, element: Element) -> bool:
         """Whether it bears a name of its own, rather than being a part of what does."""
-        return type(element) in _NOUNS or isinstance(element, elements.EnumValue)
+        return SPECS[type(element)].naming is ElementNaming.OWN
 
     def host(self, element: Element) -> Place:
         """What the element is a part of, or is."""

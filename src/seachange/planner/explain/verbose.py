@@ -9,13 +9,13 @@ from typing import Any
 
 from seachange.model.change.elements import element_name
 from seachange.model.change.ops import Op
+from seachange.planner.elements.rule import RuleOrder
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView
 from seachange.planner.explain.stages import StagesText
 from seachange.planner.explain.words import status_name
 from seachange.planner.known_schema import KnownSchema
 from seachange.planner.plan import ChangePlan
-from seachange.planner.rules.rule import RuleOrder
 from seachange.planner.stages import Transition
 
 _ORDERS: dict[RuleOrder, str] = {

@@ -10,8 +10,8 @@ from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpTy
 from seachange.model.change.targets import STATE_OF, Status
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.states import State
+from seachange.planner.elements.rule import OBJECTS
 from seachange.planner.explain.names import Names
-from seachange.planner.rules.rule import OBJECTS
 from seachange.planner.stages import Stage
 
 # A status is told by its state, which is what statements and other pages know, and by the work that was done in it.

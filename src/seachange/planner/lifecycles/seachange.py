@@ -6,8 +6,6 @@ once nothing is left that can fail: it is the point of no return, and so none of
 
 from __future__ import annotations
 
-from seachange.model.change import elements
-from seachange.model.change.elements import Element
 from seachange.model.change.ops import OpType
 from seachange.model.change.targets import Status
 from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
@@ -72,40 +70,3 @@ DATA = Lifecycle(
     add=(LifecycleStep(Status.PUBLIC),),
     drop=(LifecycleStep(Status.ABSENT, OpType.COLLECTION, fenced=True, revertible=False),),
 )
-
-LIFECYCLES: dict[type[Element], Lifecycle] = {
-    elements.NamespaceElement: SIMPLE,
-    elements.Owner: SIMPLE,
-    elements.Privileges: SIMPLE,
-    elements.Comment: SIMPLE,
-    elements.DatabaseElement: SIMPLE,
-    elements.SchemaElement: SIMPLE,
-    elements.TableElement: SIMPLE,
-    elements.SequenceElement: SIMPLE,
-    elements.SequenceSettings: SIMPLE,
-    elements.SequenceOwnerElement: SIMPLE,
-    elements.SequenceStart: SIMPLE,
-    elements.EnumTypeElement: SIMPLE,
-    elements.EnumValue: SIMPLE,
-    elements.EnumLabel: SIMPLE,
-    elements.ViewElement: SIMPLE,
-    elements.ViewQuery: SIMPLE,
-    elements.ColumnElement: COLUMN,
-    elements.ConvertedColumn: CONVERTED_COLUMN,
-    elements.ColumnName: SIMPLE,
-    elements.ColumnType: SIMPLE,
-    elements.ColumnDefault: SIMPLE,
-    elements.ColumnNotNull: ROW_CONSTRAINT,
-    elements.ColumnGenerated: SIMPLE,
-    elements.ColumnIdentity: SIMPLE,
-    elements.PrimaryIndex: INDEX,
-    elements.SecondaryIndex: INDEX,
-    elements.UniqueIndex: UNIQUE_INDEX,
-    elements.IndexName: SIMPLE,
-    elements.KeyConstraint: SIMPLE,
-    elements.IndexData: DATA,
-    elements.CheckConstraint: ROW_CONSTRAINT,
-    elements.ForeignKeyElement: FOREIGN_KEY,
-    elements.ForeignKeyParent: FOREIGN_KEY,
-    elements.ConstraintName: SIMPLE,
-}

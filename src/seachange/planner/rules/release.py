@@ -13,13 +13,9 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.change.elements import Element
+from seachange.planner.elements.registry import LIFECYCLES, RULES
+from seachange.planner.elements.rule import Rule
 from seachange.planner.lifecycles.lifecycle import Lifecycle
-from seachange.planner.lifecycles.seachange import LIFECYCLES
-from seachange.planner.rules.column import COLUMN_RULES
-from seachange.planner.rules.constraint import CONSTRAINT_RULES
-from seachange.planner.rules.index import INDEX_RULES
-from seachange.planner.rules.object import OBJECT_RULES
-from seachange.planner.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +25,7 @@ class Release:
     rules: tuple[Rule, ...]
 
 
-CURRENT = Release(1, LIFECYCLES, (*OBJECT_RULES, *COLUMN_RULES, *INDEX_RULES, *CONSTRAINT_RULES))
+CURRENT = Release(1, LIFECYCLES, RULES)
 RELEASES: dict[int, Release] = {CURRENT.number: CURRENT}
 
 

@@ -13,8 +13,8 @@ from enum import StrEnum
 from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
+from seachange.planner.elements.rule import COLUMN_PARTS, INDEXES, Kinds
 from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
-from seachange.planner.rules.rule import COLUMN_PARTS, INDEXES, Kinds
 from seachange.verify.model.switches import Switch, Switches
 
 

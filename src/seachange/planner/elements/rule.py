@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import get_args
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element
@@ -11,25 +12,14 @@ from seachange.model.change.targets import Status
 
 Kinds = tuple[type[Element], ...]
 
-COLUMNS: Kinds = (elements.ColumnElement, elements.ConvertedColumn)
-COLUMN_PARTS: Kinds = (
-    elements.ColumnName,
-    elements.ColumnType,
-    elements.ColumnDefault,
-    elements.ColumnGenerated,
-    elements.ColumnIdentity,
-)
-INDEXES: Kinds = (elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex)
-INDEX_PARTS: Kinds = (elements.IndexName, elements.KeyConstraint)
-CONSTRAINTS: Kinds = (elements.CheckConstraint, elements.ForeignKeyElement)
-OBJECTS: Kinds = (
-    elements.DatabaseElement,
-    elements.SchemaElement,
-    elements.TableElement,
-    elements.SequenceElement,
-    elements.EnumTypeElement,
-    elements.ViewElement,
-)
+# The kinds that rules speak of, from the unions of each topic.
+COLUMNS: Kinds = get_args(elements.AnyColumn)
+COLUMN_PARTS: Kinds = get_args(elements.ColumnPart)
+INDEXES: Kinds = get_args(elements.AnyIndex)
+INDEX_PARTS: Kinds = get_args(elements.IndexPart)
+CONSTRAINTS: Kinds = get_args(elements.Constraint)
+OBJECTS: Kinds = get_args(elements.AnyObject)
+OBJECT_PARTS: Kinds = get_args(elements.ObjectPart)
 
 
 class RuleOrder(StrEnum):

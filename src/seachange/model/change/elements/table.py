@@ -1,0 +1,15 @@
+"""The element of tables; columns, indexes and constraints are topics of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.model.ids import TableId
+
+
+@dataclass(frozen=True, slots=True)
+class TableElement:
+    table_id: TableId
+
+
+TableTopic = TableElement

@@ -1,0 +1,1 @@
+"""What the planner knows of each kind of element, one module for each topic."""

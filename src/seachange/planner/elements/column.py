@@ -1,0 +1,317 @@
+"""Columns and their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.targets import Status
+from seachange.model.ids import ColumnId, TableId
+from seachange.model.schema.descriptor import Column, Identity, Table
+from seachange.model.states import State
+from seachange.planner.elements.rule import (
+    COLUMN_PARTS,
+    COLUMNS,
+    CONSTRAINTS,
+    INDEXES,
+    Adding,
+    Dropping,
+    Moment,
+    Rule,
+    RuleOrder,
+)
+from seachange.planner.elements.spec import ElementNaming, ElementReference, ElementSpec, Host, InColumn, Parts, Topic
+from seachange.planner.lifecycles.seachange import COLUMN as COLUMN_LIFECYCLE
+from seachange.planner.lifecycles.seachange import CONVERTED_COLUMN, ROW_CONSTRAINT, SIMPLE
+from seachange.values.types import Kind, SqlType
+
+# Of a column whose type has not been read yet.
+_NO_TYPE = SqlType(Kind.TEXT)
+
+
+# The parts of one column, each taken out of the descriptor and put into it.
+
+
+def _take_name(table_id: TableId, column: Column) -> Parts:
+    return {elements.ColumnName(table_id, column.id, column.name): State.PUBLIC}
+
+
+def _put_name(name: elements.ColumnName, state: State) -> dict[str, Any]:
+    return {"name": name.name}
+
+
+def _take_type(table_id: TableId, column: Column) -> Parts:
+    return {elements.ColumnType(table_id, column.id, column.type): State.PUBLIC}
+
+
+def _put_type(type_: elements.ColumnType, state: State) -> dict[str, Any]:
+    return {"type": type_.type}
+
+
+def _take_default(table_id: TableId, column: Column) -> Parts:
+    if column.default is None:
+        return {}
+    return {elements.ColumnDefault(table_id, column.id, column.default, column.default_sequences): State.PUBLIC}
+
+
+def _put_default(default: elements.ColumnDefault, state: State) -> dict[str, Any]:
+    return {"default": default.expression, "default_sequences": default.sequence_ids}
+
+
+def _take_not_null(table_id: TableId, column: Column) -> Parts:
+    return {} if column.nullable else {elements.ColumnNotNull(table_id, column.id): column.not_null}
+
+
+def _put_not_null(required: elements.ColumnNotNull, state: State) -> dict[str, Any]:
+    return {"nullable": False, "not_null": state}
+
+
+def _take_generated(table_id: TableId, column: Column) -> Parts:
+    if column.generated is None:
+        return {}
+    return {elements.ColumnGenerated(table_id, column.id, column.generated, column.virtual): State.PUBLIC}
+
+
+def _put_generated(generated: elements.ColumnGenerated, state: State) -> dict[str, Any]:
+    return {"generated": generated.expression, "virtual": generated.virtual}
+
+
+def _take_identity(table_id: TableId, column: Column) -> Parts:
+    if column.identity is None:
+        return {}
+    identity = column.identity
+    return {elements.ColumnIdentity(table_id, column.id, identity.sequence_id, identity.always): State.PUBLIC}
+
+
+def _put_identity(identity: elements.ColumnIdentity, state: State) -> dict[str, Any]:
+    return {"identity": Identity(identity.sequence_id, identity.always)}
+
+
+_HOST = Host(COLUMNS, ("table_id", "column_id"))
+
+COLUMN = Topic(
+    specs=(
+        ElementSpec(
+            elements.ColumnNotNull,
+            ROW_CONSTRAINT,
+            "NOT NULL of column",
+            in_column=InColumn(_take_not_null, _put_not_null),
+        ),
+        ElementSpec(
+            elements.ColumnDefault,
+            SIMPLE,
+            "default of column",
+            host=_HOST,
+            refers=ElementReference("sequence_ids", elements.SequenceElement, "sequence_id"),
+            in_column=InColumn(_take_default, _put_default),
+        ),
+        ElementSpec(
+            elements.ColumnGenerated,
+            SIMPLE,
+            "expression of column",
+            host=_HOST,
+            in_column=InColumn(_take_generated, _put_generated),
+        ),
+        ElementSpec(
+            elements.ColumnIdentity,
+            SIMPLE,
+            "identity of column",
+            host=_HOST,
+            refers=ElementReference("sequence_id", elements.SequenceElement, "sequence_id"),
+            in_column=InColumn(_take_identity, _put_identity),
+        ),
+        ElementSpec(
+            elements.ColumnType,
+            SIMPLE,
+            "type of column",
+            host=_HOST,
+            refers=ElementReference("type_id", elements.EnumTypeElement, "type_id"),
+            in_column=InColumn(_take_type, _put_type),
+        ),
+        ElementSpec(
+            elements.ColumnName,
+            SIMPLE,
+            "column",
+            ElementNaming.NAME,
+            host=_HOST,
+            in_column=InColumn(_take_name, _put_name),
+        ),
+        ElementSpec(elements.ColumnElement, COLUMN_LIFECYCLE, "column", ElementNaming.OWN),
+        ElementSpec(elements.ConvertedColumn, CONVERTED_COLUMN, "column", ElementNaming.OWN),
+    ),
+    rules=(
+        Rule(
+            name="a column comes with its name, type and default",
+            reason="a writer that knows the column must know what to store in it, or it leaves NULLs that nobody "
+            "revisits",
+            first=Adding(COLUMNS, Moment.FIRST),
+            order=RuleOrder.WITH,
+            then=Adding(COLUMN_PARTS, Status.PUBLIC),
+            join=("table_id", "column_id"),
+        ),
+        Rule(
+            name="a column goes with its name, type and default",
+            reason="a descriptor with half a column is not one that a statement can be planned with",
+            first=Dropping((*COLUMN_PARTS, elements.ColumnNotNull)),
+            order=RuleOrder.WITH,
+            then=Dropping(COLUMNS),
+            join=("table_id", "column_id"),
+        ),
+        Rule(
+            name="a column is written before an index stores it",
+            reason="an entry is made of the row's values",
+            first=Adding(COLUMNS, Moment.FIRST),
+            order=RuleOrder.BEFORE,
+            then=Adding(INDEXES, Status.WRITE_ONLY),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="a column is written before a constraint looks at it",
+            reason="a constraint over a column that writers do not know cannot be met",
+            first=Adding(COLUMNS, Moment.FIRST),
+            order=RuleOrder.BEFORE,
+            then=Adding(CONSTRAINTS, Moment.FIRST),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="a column is written before it must not be null",
+            reason="a writer that does not know the column would be refused for it",
+            first=Adding(COLUMNS, Moment.FIRST),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ColumnNotNull,), Status.ENFORCED),
+            join=("table_id", "column_id"),
+        ),
+        Rule(
+            name="a column is written before another is generated from it",
+            reason="the expression needs its value",
+            first=Adding(COLUMNS, Moment.FIRST),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ColumnGenerated,), Status.PUBLIC),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="an index is public only after its columns",
+            reason="a reader that chooses the index must be able to name what it stores",
+            first=Adding(COLUMNS, Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding(INDEXES, Status.PUBLIC),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="a constraint is public only after its columns",
+            reason="its violation is told by their names",
+            first=Adding(COLUMNS, Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding(CONSTRAINTS, Status.PUBLIC),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="a column is public only with its NOT NULL",
+            reason="a reader may take a column that is declared so for free of NULLs",
+            first=Adding((elements.ColumnNotNull,), Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding(COLUMNS, Status.PUBLIC),
+            join=("table_id", "column_id"),
+        ),
+        Rule(
+            name="a column goes with the indexes that store it",
+            reason="an index over a hidden column would be kept up with a made-up value",
+            first=Dropping(INDEXES),
+            order=RuleOrder.WITH,
+            then=Dropping(COLUMNS),
+            join=("table_id", ("column_ids", "column_id")),
+        ),
+        Rule(
+            name="a column goes with the constraints that look at it",
+            reason="no transaction may meet a constraint over a column that it cannot see",
+            first=Dropping(CONSTRAINTS),
+            order=RuleOrder.WITH,
+            then=Dropping(COLUMNS),
+            join=("table_id", ("column_ids", "column_id")),
+        ),
+        Rule(
+            name="a column goes with the columns that are generated from it",
+            reason="their expression would have no value",
+            first=Dropping((elements.ColumnGenerated,)),
+            order=RuleOrder.WITH,
+            then=Dropping(COLUMNS),
+            join=("table_id", ("column_ids", "column_id")),
+        ),
+        Rule(
+            name="a converted column takes the place of the old one",
+            reason="in every version there is exactly one column of the name",
+            first=Dropping(COLUMNS),
+            order=RuleOrder.WITH,
+            then=Adding((elements.ConvertedColumn,), Status.PUBLIC),
+            join=("table_id", ("column_id", "in_place_of")),
+        ),
+    ),
+)
+_PLACES = {spec.kind: spec.in_column for spec in COLUMN.specs if spec.in_column is not None}
+
+
+# All columns of a table.
+
+
+def take_columns(table: Table) -> Parts:
+    parts: Parts = {}
+    for column in table.columns:
+        parts |= _take_column(table.id, column)
+        for place in reversed(_PLACES.values()):
+            parts |= place.take(table.id, column)
+    return parts
+
+
+def _take_column(table_id: TableId, column: Column) -> Parts:
+    if column.conversion is not None:
+        return {elements.ConvertedColumn(table_id, column.id, column.conversion): column.state}
+    element = elements.ColumnElement(table_id, column.id, column.hidden, column.frozen, origin=column.origin)
+    return {element: column.state}
+
+
+def put_columns(before: Table | None, parts: Mapping[Element, State]) -> tuple[Column, ...]:
+    """Columns keep their places; a new one is the last, or takes the place of the one that it replaces."""
+    columns = {e.column_id: _put_column(e, state) for e, state in parts.items() if isinstance(e, elements.AnyColumn)}
+    for element, state in parts.items():
+        place = _PLACES.get(type(element))
+        if place is not None:
+            column_id = element.column_id  # type: ignore[union-attr]
+            columns[column_id] = replace(columns[column_id], **place.put(element, state))
+    return _order(before, parts, columns)
+
+
+def _put_column(element: elements.AnyColumn, state: State) -> Column:
+    match element:
+        case elements.ColumnElement():
+            return Column(
+                element.column_id,
+                "",
+                _NO_TYPE,
+                frozen=element.frozen,
+                hidden=element.hidden,
+                state=state,
+                origin=element.origin,
+            )
+        case elements.ConvertedColumn():
+            # Once it is public, its values are its own.
+            conversion = element.conversion if state is not State.PUBLIC else None
+            return Column(element.column_id, "", _NO_TYPE, state=state, conversion=conversion)
+
+
+def _order(before: Table | None, parts: Mapping[Element, State], columns: dict[ColumnId, Column]) -> tuple[Column, ...]:
+    after: dict[ColumnId, ColumnId] = {}
+    for element in parts:
+        if isinstance(element, elements.AnyColumn) and element.in_place_of is not None:
+            after[element.in_place_of] = element.column_id
+    known = [c.id for c in before.columns] if before is not None else []
+    order: list[ColumnId] = []
+    for id_ in known:
+        order.append(id_)
+        if id_ in after and after[id_] not in known:
+            order.append(after[id_])
+    seen = set(order)
+    order += [id_ for id_ in columns if id_ not in seen]
+    return tuple(columns[id_] for id_ in order if id_ in columns)

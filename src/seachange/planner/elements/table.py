@@ -1,0 +1,111 @@
+"""Tables: columns, indexes and constraints under one name.
+
+**Invariant:** a table that is taken apart and put together is the table, one version later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.targets import Status
+from seachange.model.ids import ColumnId, ConstraintId, LayoutId
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.descriptor import Column, Layout, Table
+from seachange.model.states import State
+from seachange.planner.elements.column import put_columns, take_columns
+from seachange.planner.elements.constraint import put_constraints, take_constraints
+from seachange.planner.elements.index import put_indexes, take_indexes
+from seachange.planner.elements.object import compose_access
+from seachange.planner.elements.rule import CONSTRAINTS, INDEXES, Adding, Dropping, Moment, Rule, RuleOrder
+from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic
+from seachange.planner.lifecycles.seachange import SIMPLE
+
+
+def _take(table: Table) -> Parts:
+    return take_columns(table) | take_indexes(table) | take_constraints(table)
+
+
+def _put(version: int, name: NamespaceElement, before: Table | None, parts: Mapping[Element, State]) -> Table:
+    columns = put_columns(before, parts)
+    primary, next_primary, secondary = put_indexes(before, parts)
+    checks, foreign_keys = put_constraints(parts)
+    used = [*(c.id for c in checks), *(k.id for k in foreign_keys), 0]
+    return Table(
+        id=name.descriptor_id,
+        version=version,
+        schema=name.schema,
+        name=name.name,
+        columns=columns,
+        primary=primary,
+        secondary=secondary,
+        layouts=_layouts(before, columns),
+        next_column_id=ColumnId(max(c.id for c in columns) + 1)
+        if before is None
+        else ColumnId(max(before.next_column_id, *(c.id + 1 for c in columns))),
+        database=name.database,
+        checks=checks,
+        foreign_keys=foreign_keys,
+        next_constraint_id=ConstraintId(max(max(used) + 1, before.next_constraint_id if before is not None else 1)),
+        next_primary=next_primary,
+        access=compose_access(parts),
+    )
+
+
+def _layouts(before: Table | None, columns: tuple[Column, ...]) -> tuple[Layout, ...]:
+    """Columns that come or change in one version share one new layout. A virtual column is stored in no row."""
+    shape = tuple((c.id, c.type) for c in columns if not c.virtual)
+    if before is None:
+        return (Layout(LayoutId(1), shape),)
+    if shape == before.layout.columns:
+        return before.layouts
+    return (*before.layouts, Layout(LayoutId(before.layout.id + 1), shape))
+
+
+TABLE = Topic(
+    specs=(
+        ElementSpec(
+            elements.TableElement,
+            SIMPLE,
+            "table",
+            ElementNaming.OWN,
+            known_outside=True,
+            form=ObjectForm(ObjectKind.TABLE, Table, _take, _put),
+        ),
+    ),
+    rules=(
+        Rule(
+            name="a table exists before its parts",
+            reason="a part is a part of a descriptor",
+            first=Adding((elements.TableElement,), Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ColumnElement, *INDEXES, *CONSTRAINTS), Moment.FIRST),
+            join=("table_id",),
+        ),
+        Rule(
+            name="a parent table exists before a child refers to it",
+            reason="a reference to nothing is not valid in any version",
+            first=Adding((elements.TableElement,), Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ForeignKeyElement,), Status.WRITE_ONLY),
+            join=(("table_id", "parent_id"),),
+        ),
+        Rule(
+            name="a foreign key goes with the table that it refers to",
+            reason="a reference to nothing is not valid in any version",
+            first=Dropping((elements.ForeignKeyElement,)),
+            order=RuleOrder.WITH,
+            then=Dropping((elements.TableElement,)),
+            join=(("parent_id", "table_id"),),
+        ),
+        Rule(
+            name="a foreign key goes with its table",
+            reason="the table referred to must no longer check for rows that are gone",
+            first=Dropping((elements.ForeignKeyElement,)),
+            order=RuleOrder.WITH,
+            then=Dropping((elements.TableElement,)),
+            join=("table_id",),
+        ),
+    ),
+)

@@ -1,0 +1,108 @@
+"""Views, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.targets import Status
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema import objects
+from seachange.model.schema.objects import Descriptor
+from seachange.model.states import State
+from seachange.planner.elements.object import compose_access
+from seachange.planner.elements.rule import COLUMNS, Adding, Dropping, Rule, RuleOrder
+from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic, only
+from seachange.planner.lifecycles.seachange import SIMPLE
+
+
+def _take(view: objects.View) -> Parts:
+    query = elements.ViewQuery(
+        view.id,
+        view.query,
+        view.columns,
+        view.relation_ids,
+        view.column_uses,
+        view.names,
+        view.column_names,
+        view.types,
+    )
+    return {query: State.PUBLIC}
+
+
+def _put(
+    version: int, name: NamespaceElement, before: objects.View | None, parts: Mapping[Element, State]
+) -> Descriptor:
+    query = only(elements.ViewQuery, parts)
+    return objects.View(
+        name.descriptor_id,
+        version,
+        name.schema,
+        name.name,
+        query.query,
+        query.columns,
+        query.relation_ids,
+        query.column_uses,
+        query.names,
+        query.column_names,
+        name.database,
+        compose_access(parts),
+        query.types,
+    )
+
+
+VIEW = Topic(
+    specs=(
+        ElementSpec(elements.ViewQuery, SIMPLE, "query of view"),
+        ElementSpec(
+            elements.ViewElement,
+            SIMPLE,
+            "view",
+            ElementNaming.OWN,
+            form=ObjectForm(ObjectKind.VIEW, objects.View, _take, _put),
+        ),
+    ),
+    rules=(
+        Rule(
+            name="a table exists before a view reads it",
+            reason="the query must be valid in every version",
+            first=Adding((elements.TableElement,), Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ViewQuery,), Status.PUBLIC),
+            join=(("table_id", "relation_ids"),),
+        ),
+        Rule(
+            name="a view exists before another reads it",
+            reason="the query must be valid in every version",
+            first=Adding((elements.ViewElement,), Status.PUBLIC),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ViewQuery,), Status.PUBLIC),
+            join=(("view_id", "relation_ids"),),
+        ),
+        Rule(
+            name="a view goes with the table that it reads",
+            reason="the query must be valid in every version",
+            first=Dropping((elements.ViewQuery,)),
+            order=RuleOrder.WITH,
+            then=Dropping((elements.TableElement,)),
+            join=(("relation_ids", "table_id"),),
+        ),
+        Rule(
+            name="a view goes with the view that it reads",
+            reason="the query must be valid in every version",
+            first=Dropping((elements.ViewQuery,)),
+            order=RuleOrder.WITH,
+            then=Dropping((elements.ViewElement,)),
+            join=(("relation_ids", "view_id"),),
+        ),
+        Rule(
+            name="a view goes with the columns that it reads",
+            reason="the query must be valid in every version",
+            first=Dropping((elements.ViewQuery,)),
+            order=RuleOrder.WITH,
+            then=Dropping(COLUMNS),
+            join=(("column_uses", "column_place"),),
+        ),
+    ),
+)
