@@ -104,3 +104,33 @@ def test_a_server_of_spark_connect_is_no_master():
 def test_a_master_is_no_server_of_spark_connect():
     with pytest.raises(errors.InvalidSetting):
         SessionSettings().set("seachange.spark.remote", "spark://host:7077")
+
+
+def test_typed_values_follow_every_kind_of_change():
+    settings = SessionSettings({"lock_timeout": "3s"})
+    assert (settings.typed.lock_timeout_ms, settings.typed.role) == (3_000, None)
+    before = settings.mark()
+    settings.set("lock_timeout", "2 min")
+    assert settings.typed.lock_timeout_ms == 120_000
+    settings.begin()
+    settings.set("lock_timeout", "5", local=True)
+    settings.set("role", "ann")
+    assert (settings.typed.lock_timeout_ms, settings.typed.role) == (5, "ann")
+    settings.end(committed=False)
+    assert (settings.typed.lock_timeout_ms, settings.typed.role) == (120_000, None)
+    settings.restore(before)
+    assert settings.typed.lock_timeout_ms == 3_000
+    settings.begin_with("timezone", "europe/berlin")
+    settings.set("timezone", "utc")
+    settings.reset(None)
+    assert settings.typed.timezone == "Europe/Berlin"
+    settings.add_defaults({"lock_timeout": "1"})
+    assert settings.typed.lock_timeout_ms == 1
+
+
+def test_typed_values_are_parsed_once_per_change():
+    settings = SessionSettings()
+    typed = settings.typed
+    assert settings.typed is typed
+    settings.set("application_name", "x")
+    assert settings.typed is not typed

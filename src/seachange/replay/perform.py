@@ -23,7 +23,6 @@ from seachange.replay.script import Piece, PieceKind, cut
 from seachange.sql.change.explain_ddl import cost_of
 from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.result import Result
-from seachange.sql.settings.setting_checks import parse_duration_ms
 
 _JOB_COLUMN = "job_id"
 # Pieces that a replay skips, and why.
@@ -150,8 +149,8 @@ def _wait(session: Session, result: Result) -> None:
     """Waits for the jobs that an asynchronous statement has started."""
     if result.columns is None or [column.name for column in result.columns] != [_JOB_COLUMN]:
         return
-    settings = session.settings
-    limits = [parse_duration_ms(settings.get(name)) for name in ("seachange.drain_timeout", "lock_timeout")]
+    typed = session.settings.typed
+    limits = typed.drain_timeout_ms, typed.lock_timeout_ms
     for (job_id,) in result.rows:
         waiting = JobStatement(session.node, session.client.interrupts, session.notices.append, *limits)
         answer(waiting.wait(JobId(job_id)))

@@ -48,7 +48,7 @@ _PATIENT_COUNT = 32
 _STATUS = {TransactionStatus.IDLE: b"I", TransactionStatus.OPEN: b"T", TransactionStatus.FAILED: b"E"}
 # Simple queries, the end of a round of the extended protocol, and calls of functions.
 _ANSWERED_BY_READY = frozenset({b"Q", b"S", b"F"})
-# What clients are told of when it changes, under the names that they know it by.
+# The settings that are reported to clients when they change, under the names of the protocol.
 REPORTED = {
     "application_name": "application_name",
     "client_encoding": "client_encoding",
@@ -71,7 +71,9 @@ class ClientConnection:
         self._statements = Statements(session.prepared, statements_max)
         self._portals = Portals(statements_max)
         self._copying = Copying(session, inbox, outbox)
-        self._told: dict[str, str] = {}
+        # The settings that were reported to the client, and how often settings had changed by then.
+        self._reported: dict[str, str] = {}
+        self._reported_at = -1
         self._skips = False
         # Around the statements of a text, or up to the next Sync.
         self._block = ImplicitBlock(session)
@@ -99,7 +101,7 @@ class ClientConnection:
         for name, value in settings.items():
             self.session.check_setting(name, value)
             self.session.settings.begin_with(name, value)
-        self._tell_settings()
+        self._report_settings()
         self._out.send(key)
         self._ready()
 
@@ -272,7 +274,7 @@ class ClientConnection:
         statement = self._statements.get(bind.statement)
         self._check_heard(statement.prepared)
         types = self._types(statement, len(bind.values))
-        with in_zone(self.session.settings.get("timezone")):
+        with in_zone(self.session.settings.typed.timezone):
             values = [decode(*each) for each in zip(types, bind.formats, bind.values, strict=True)]
         self._find_portal(bind.portal)
         self._portals.add(bind.portal, Portal(statement, values, bind.result_formats))
@@ -452,7 +454,7 @@ class ClientConnection:
         if self.session.status is TransactionStatus.IDLE:
             self._portals.clear()
         self._send_notices()
-        self._tell_settings()
+        self._report_settings()
         self._out.send(m.ready(_STATUS[self.session.status]))
         self._out.flush()
 
@@ -461,11 +463,15 @@ class ClientConnection:
             self._out.send(notice_report(notice))
         self.session.notices.clear()
 
-    def _tell_settings(self) -> None:
+    def _report_settings(self) -> None:
+        settings = self.session.settings
+        if settings.changes == self._reported_at:
+            return
+        self._reported_at = settings.changes
         for name, shown in REPORTED.items():
-            value = self.session.settings.get(name)
-            if self._told.get(name) != value:
-                self._told[name] = value
+            value = settings.get(name)
+            if self._reported.get(name) != value:
+                self._reported[name] = value
                 self._out.send(m.parameter_status(shown, value))
 
 

@@ -36,8 +36,8 @@ def read_limits(defaults: Mapping[str, str], connections_max: int | None = None)
 
 def find_patience_ms(settings: SessionSettings, status: TransactionStatus) -> int:
     """The idle timeout that applies; 0 means none."""
-    name = "idle_session_timeout" if status is TransactionStatus.IDLE else "idle_in_transaction_session_timeout"
-    return parse_duration_ms(settings.get(name))
+    limits = settings.typed
+    return limits.idle_timeout_ms if status is TransactionStatus.IDLE else limits.idle_in_transaction_timeout_ms
 
 
 def silence_error(status: TransactionStatus, patience_ms: int) -> errors.Error:

@@ -27,8 +27,8 @@ class SessionFacts:
 
     @property
     def session_user(self) -> str:
-        name = self.values.get("session_authorization")
-        return self.user if name == "default" else name
+        name = self.values.typed.session_user
+        return self.user if name is None else name
 
     def setting(self, name: str) -> str:
         if name == "session_authorization":

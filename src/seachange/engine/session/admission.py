@@ -95,8 +95,8 @@ class Admission:
         return actor_of(self._name(), roles)
 
     def _name(self) -> str:
-        role = self._settings.get("role")
-        return self._session_user() if role == "none" else role
+        role = self._settings.typed.role
+        return self._session_user() if role is None else role
 
     def _roles(self) -> Mapping[str, Role]:
         return self._head().roles
@@ -111,5 +111,5 @@ class Admission:
         return self._node.in_epoch(find)
 
     def _session_user(self) -> str:
-        name = self._settings.get("session_authorization")
-        return self._user if name == "default" else name
+        name = self._settings.typed.session_user
+        return self._user if name is None else name

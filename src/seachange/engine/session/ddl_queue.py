@@ -26,7 +26,6 @@ from seachange.model.jobs import JobId
 from seachange.sql.change.running_changes import Busy
 from seachange.sql.port.result import Result
 from seachange.sql.run.execute import prepare
-from seachange.sql.settings.setting_checks import parse_duration_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class DdlQueue:
             alone=True,
             asks_for_job=queued is not None or self._is_asynchronous(call),
             queued=queued,
-            drain_ms=self._duration_ms("seachange.drain_timeout"),
+            drain_ms=self.session.values.typed.drain_timeout_ms,
             job_settings=self.session.values.for_jobs(),
         )
 
@@ -109,11 +108,9 @@ class DdlQueue:
             raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
 
     def job_statement(self) -> JobStatement:
-        drain_ms, lock_ms = self._duration_ms("seachange.drain_timeout"), self._duration_ms("lock_timeout")
-        return JobStatement(self.node, self.client.interrupts, self.notices.append, drain_ms, lock_ms)
+        limits = self.session.values.typed
+        waits_ms = limits.drain_timeout_ms, limits.lock_timeout_ms
+        return JobStatement(self.node, self.client.interrupts, self.notices.append, *waits_ms)
 
     def _is_asynchronous(self, call: StatementCall) -> bool:
-        return is_asynchronous(call.prepared.parsed, self.session.values.get("seachange.concurrently"))
-
-    def _duration_ms(self, setting: str) -> int:
-        return parse_duration_ms(self.session.values.get(setting))
+        return is_asynchronous(call.prepared.parsed, self.session.values.typed.concurrently)

@@ -71,7 +71,7 @@ class Pins:
 
     def over(self, transaction: Transaction, port: TransactionPort) -> TransactionPort:
         """What queries and changes of rows see of the transaction, which they would see as `port`."""
-        text = self._settings.get(SETTING)
+        text = self._settings.typed.layout
         if not text:
             return port
         if self._pin is None or self._pin.text != text:

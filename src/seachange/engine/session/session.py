@@ -66,7 +66,7 @@ from seachange.sql.query.databases import check_database
 from seachange.sql.run.describe import Description, describe, plain_columns
 from seachange.sql.run.execute import Prepared, prepare, run_statement
 from seachange.sql.settings.session_settings import SessionSettings
-from seachange.sql.settings.setting_checks import parse_as_of, parse_duration_ms, parse_size
+from seachange.sql.settings.setting_checks import parse_as_of
 from seachange.sql.settings.settings import READ_ONLY
 from seachange.storage.plan import quote
 from seachange.storage.spill_file import Spool
@@ -272,7 +272,7 @@ class Session:
 
     def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         """For who fetches the rows later: many of them are kept in a file."""
-        bytes_max = parse_size(self.settings.get("seachange.temp_space_limit"))
+        bytes_max = self.settings.typed.temp_space_bytes_max
         kept = CursorRows(Spool(self.node.parts.data / TEMPORARY, bytes_max))
         return kept.fill(self.execute_prepared(prepared, values, kept))
 
@@ -341,11 +341,11 @@ class Session:
         transaction.search_path = self._path()
         transaction.rights.identity = self._admission.identity
         transaction.session = self._facts
-        transaction.write_locks.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+        transaction.write_locks.timeout_ms = self.settings.typed.lock_timeout_ms
         self._duck.ask(transaction.known)
 
     def _path(self) -> tuple[str, ...]:
-        path = parse_path(self.settings.get("search_path"), self.user)
+        path = parse_path(self.settings.typed.search_path, self.user)
         own = self.client.temporary.schema
         # Looked into first, whether the path names it or not.
         return path if own is None else (own, *(name for name in path if name != OWN_SCHEMA))
@@ -405,7 +405,7 @@ class Session:
                 run_statement(prepared, labelled(transaction), self._duck, (), self.notices)
 
     def _begin(self, may_write: bool = True) -> Transaction:
-        as_of = parse_as_of(self.settings.get("seachange.as_of"))
+        as_of = parse_as_of(self.settings.typed.as_of)
         if isinstance(as_of, dt.datetime):
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
@@ -428,13 +428,13 @@ class Session:
         return transaction
 
     def _isolation(self) -> Isolation:
-        name = "default_transaction_isolation" if self.status is TransactionStatus.IDLE else "transaction_isolation"
-        return Isolation(self.settings.get(name))
+        typed = self.settings.typed
+        return typed.default_isolation if self.status is TransactionStatus.IDLE else typed.isolation
 
     @property
     def _is_read_only(self) -> bool:
         """Outside of a block, as the next one would be."""
-        return self.settings.get(READ_ONLY) == "on" if self.status is TransactionStatus.IDLE else self.read_only
+        return self.settings.typed.is_read_only if self.status is TransactionStatus.IDLE else self.read_only
 
     # Transactions.
 
@@ -442,7 +442,7 @@ class Session:
         if self.status is not TransactionStatus.IDLE:
             self.notices.append("there is already a transaction in progress")
             return
-        level = isolation or Isolation(self.settings.get("default_transaction_isolation"))
+        level = isolation or self.settings.typed.default_isolation
         self.settings.begin()
         self.settings.set("transaction_isolation", level.value, local=True)
         self.read_only = self._is_read_only if read_only is None else read_only
@@ -456,7 +456,7 @@ class Session:
         try:
             if self.status is TransactionStatus.OPEN and self._transaction is not None:
                 transaction = self._transaction
-                transaction.write_locks.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+                transaction.write_locks.timeout_ms = self.settings.typed.lock_timeout_ms
                 self._settle(transaction)
             elif self._transaction is not None:
                 self._transaction.rollback()

@@ -16,7 +16,6 @@ from seachange.runtime.interruption import interruptible
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.run.execute import KEPT_CHARS_MAX, Prepared, prepare
 from seachange.sql.settings.session_settings import SessionSettings
-from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.values.timezone import in_zone
 
 T = TypeVar("T")
@@ -86,13 +85,12 @@ class Guard:
             self._interrupted_us = 0
 
     def _in_zone(self) -> AbstractContextManager[None]:
-        zone = self._settings.get("timezone")
+        zone = self._settings.typed.timezone
         self._duck.set_zone(zone)
         return in_zone(zone)
 
     def _watched(self) -> AbstractContextManager[None]:
-        timeout_ms = parse_duration_ms(self._settings.get("statement_timeout"))
-        growth_bytes_max = parse_size(self._settings.get("seachange.process_growth_limit"))
-        if not timeout_ms and not growth_bytes_max:
+        limits = self._settings.typed
+        if not limits.statement_timeout_ms and not limits.process_growth_bytes_max:
             return nullcontext()
-        return self._node.watchdog.watch(self, timeout_ms, growth_bytes_max)
+        return self._node.watchdog.watch(self, limits.statement_timeout_ms, limits.process_growth_bytes_max)

@@ -1,14 +1,21 @@
-"""The values that a session gave its settings."""
+"""The settings of a session: their values as text, and those that the engine needs as typed values.
+
+**Invariant:** typed values are parsed when a setting has changed, never by a statement that only uses them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from seachange import errors
+from seachange.model.isolation import Isolation
+from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.sql.settings.settings import (
     FIXED,
     IGNORED_SETTINGS,
     PIPELINE_SETTINGS,
+    READ_ONLY,
     SETTINGS,
     SPELLINGS,
     Setting,
@@ -21,33 +28,77 @@ _NOT_RESET = frozenset({"role", "session_authorization", "transaction_isolation"
 SettingsMark = tuple[dict[str, str], dict[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class TypedSettings:
+    """The settings that statements and transactions depend on; a limit of 0 means none. `as_of` and `layout` stay text:
+    a point in time is read in the time zone of the statement that uses it. `role` and `session_user` are None where
+    the session keeps the role that it began with."""
+
+    statement_timeout_ms: int
+    lock_timeout_ms: int
+    drain_timeout_ms: int
+    idle_timeout_ms: int
+    idle_in_transaction_timeout_ms: int
+    process_growth_bytes_max: int
+    temp_space_bytes_max: int
+    timezone: str
+    search_path: str
+    role: str | None
+    session_user: str | None
+    default_isolation: Isolation
+    isolation: Isolation
+    is_read_only: bool
+    as_of: str
+    layout: str
+    concurrently: str
+
+
 class SessionSettings:
     """The values of one session. SET is undone by ROLLBACK; SET LOCAL ends with the transaction."""
 
     def __init__(self, defaults: Mapping[str, str] | None = None) -> None:
         """`defaults` are those of the database, in their canonical form."""
         self.defaults = dict(defaults or {})
-        # What the client said when it began, to which RESET goes back.
+        # What the client asked for when it connected, to which RESET goes back.
         self._begun: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self._before: dict[str, str] | None = None
-        # What was asked for since something changed: every statement asks for a dozen.
-        self._known: dict[str, str] = {}
-        # How often something did.
+        # How often a value has changed.
         self.changes = 0
+        # With the count of changes that it was parsed at: other threads look at the settings of a silent client.
+        self._typed: tuple[int, TypedSettings] | None = None
+
+    @property
+    def typed(self) -> TypedSettings:
+        known = self._typed
+        if known is None or known[0] != self.changes:
+            known = self._typed = (self.changes, self._parse())
+        return known[1]
+
+    def _parse(self) -> TypedSettings:
+        role, session_user = self.get("role"), self.get("session_authorization")
+        return TypedSettings(
+            statement_timeout_ms=parse_duration_ms(self.get("statement_timeout")),
+            lock_timeout_ms=parse_duration_ms(self.get("lock_timeout")),
+            drain_timeout_ms=parse_duration_ms(self.get("seachange.drain_timeout")),
+            idle_timeout_ms=parse_duration_ms(self.get("idle_session_timeout")),
+            idle_in_transaction_timeout_ms=parse_duration_ms(self.get("idle_in_transaction_session_timeout")),
+            process_growth_bytes_max=parse_size(self.get("seachange.process_growth_limit")),
+            temp_space_bytes_max=parse_size(self.get("seachange.temp_space_limit")),
+            timezone=self.get("timezone"),
+            search_path=self.get("search_path"),
+            role=None if role == "none" else role,
+            session_user=None if session_user == "default" else session_user,
+            default_isolation=Isolation(self.get("default_transaction_isolation")),
+            isolation=Isolation(self.get("transaction_isolation")),
+            is_read_only=self.get(READ_ONLY) == "on",
+            as_of=self.get("seachange.as_of"),
+            layout=self.get("seachange.layout"),
+            concurrently=self.get("seachange.concurrently"),
+        )
 
     def get(self, name: str) -> str:
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = self._look_up(name)
-        return known
-
-    def _note_change(self) -> None:
-        self._known.clear()
-        self.changes += 1
-
-    def _look_up(self, name: str) -> str:
         if name in FIXED:
             return self._values.get(name, FIXED[name])
         setting = find_setting(name)
@@ -60,18 +111,18 @@ class SessionSettings:
 
     def add_defaults(self, defaults: Mapping[str, str]) -> None:
         self.defaults |= defaults
-        self._note_change()
+        self.changes += 1
 
     def begin_with(self, name: str, value: str) -> None:
-        """As `set`, and for good: it is what RESET and DISCARD go back to."""
+        """As `set`, and RESET and DISCARD go back to this value."""
         self.set(name, value)
         if name in self._values and name not in FIXED:
             self._begun[name] = self._values.pop(name)
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
-        self._note_change()
         if name in FIXED:
             self._set_fixed(name, value)
+            self.changes += 1
             return
         setting = find_setting(name)
         try:
@@ -83,6 +134,7 @@ class SessionSettings:
         else:
             self._local.pop(name, None)
             self._values[name] = checked
+        self.changes += 1
 
     def _set_fixed(self, name: str, value: str | None) -> None:
         if name in IGNORED_SETTINGS:
@@ -91,12 +143,12 @@ class SessionSettings:
             raise errors.SettingFixed(name=name, value=FIXED[name])
 
     def reset(self, name: str | None) -> None:
-        self._note_change()
-        if name is None:
-            self._values = {kept: value for kept, value in self._values.items() if kept in _NOT_RESET}
-            self._local = {kept: value for kept, value in self._local.items() if kept in _NOT_RESET}
-        else:
+        if name is not None:
             self.set(name, None)
+            return
+        self._values = {kept: value for kept, value in self._values.items() if kept in _NOT_RESET}
+        self._local = {kept: value for kept, value in self._local.items() if kept in _NOT_RESET}
+        self.changes += 1
 
     def show(self) -> list[tuple[str, str, str]]:
         described = {name: setting.description for name, setting in SETTINGS.items()}
@@ -111,7 +163,7 @@ class SessionSettings:
         return tuple(sorted({**self._begun, **self._values, **self._local}.items()))
 
     def for_jobs(self) -> tuple[tuple[str, str], ...]:
-        """What of it the jobs of the session heed, whoever runs them."""
+        """The settings among them that jobs of the session use, on every node."""
         return tuple(pair for pair in self.given() if pair[0] in PIPELINE_SETTINGS)
 
     def mark(self) -> SettingsMark:
@@ -119,11 +171,11 @@ class SessionSettings:
         return dict(self._values), dict(self._local)
 
     def restore(self, mark: SettingsMark) -> None:
-        self._note_change()
         self._values, self._local = dict(mark[0]), dict(mark[1])
+        self.changes += 1
 
     def end_own(self, before: SettingsMark, committed: bool) -> None:
-        """After a transaction that the client did not begin, `before` which they were so."""
+        """Ends an autocommit transaction; `before` are the values from before it."""
         values, local = self._values if committed else before[0], before[1]
         if (values, local) != (self._values, self._local):
             self.restore((values, local))
@@ -136,4 +188,4 @@ class SessionSettings:
             self._values = self._before
         self._before = None
         self._local.clear()
-        self._note_change()
+        self.changes += 1
