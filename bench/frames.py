@@ -53,13 +53,15 @@ class FrameCount:
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         if not self.is_on or event != "call" or not frame.f_code.co_filename.startswith(_OWN):
             return
-        self.calls += 1
         stack = own_frames(frame)
-        if _WIRE in stack:
-            stack = stack[stack.index(_WIRE) :]
-            self.deepest = max(self.deepest, len(stack))
-            if stack[-1] == _ROW:
-                self.to_row = stack
+        if _WIRE not in stack:
+            # Threads of the node that work in the background.
+            return
+        stack = stack[stack.index(_WIRE) :]
+        self.calls += 1
+        self.deepest = max(self.deepest, len(stack))
+        if stack[-1] == _ROW:
+            self.to_row = stack
 
 
 def own_frames(frame: FrameType | None) -> list[str]:

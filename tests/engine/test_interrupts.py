@@ -62,7 +62,7 @@ def session(node: Node) -> Iterator[Session]:
 
 
 def buffered(session: Session) -> int:
-    transaction = session._transaction
+    transaction = session.open_transaction
     return 0 if transaction is None else sum(len(b.entries) for b in transaction.buffer.indexes.values())
 
 
@@ -200,7 +200,7 @@ def test_a_cancel_that_comes_before_the_wait_is_heard(session: Session, node: No
     owner = (9_999, 0)
     interrupts = SessionInterrupts()
     interrupts.set()
-    transaction = holder._transaction
+    transaction = holder.open_transaction
     assert transaction is not None
     (key,) = list(node.epoch.locks._held[transaction.write_locks.owner])[:1]
     acquire: Callable[..., bool] = node.epoch.locks.acquire

@@ -108,7 +108,7 @@ def test_a_row_that_a_query_finds_meets_its_conditions(before, wanted):
             rows = session.execute(query, values).rows
         except errors.Error:
             return
-        transaction = session._transaction
+        transaction = session.open_transaction
         assert transaction is not None
         reads = transaction.reads
         table = transaction.table(None, "t")

@@ -117,7 +117,7 @@ def test_a_row_whose_lock_was_lost_is_a_conflict_when_another_node_changed_it(
             pair[0].execute("begin")
             pair[0].execute(f"select * from t where id = 1 {lock}")
             pair[0].execute("insert into t values (100, 0)")
-            transaction = pair[0]._transaction
+            transaction = pair[0].open_transaction
             assert transaction is not None
             # Locks decide nothing: without one in the catalog the other node does not wait.
             node.parts.catalog.release_locks(node.epoch.epoch, transaction.write_locks.owner)

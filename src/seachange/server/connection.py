@@ -1,6 +1,6 @@
-"""One client's conversation after its log-in: messages to calls of its session, results to messages.
+"""One client's connection after its log-in: messages become calls of its session, and results become messages.
 
-Runs on a thread while there is something to do, and knows no socket.
+Runs on a thread while there are messages, and knows no socket.
 
 **Invariant:** every Query and every Sync is answered by exactly one ReadyForQuery; after an error in the extended
 protocol everything up to the next Sync is skipped.
@@ -10,9 +10,8 @@ protocol everything up to the next Sync is skipped.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from seachange import errors
 from seachange.engine.context.statement_calls import NamedStatement
@@ -43,7 +42,7 @@ _LOG = logging.getLogger(__name__)
 # Bind, perhaps Describe, Execute and Sync: one statement in autocommit mode.
 _ONE_EXECUTION = frozenset({b"BES", b"BDES"})
 _FRAMES_MAX = max(map(len, _ONE_EXECUTION))
-# So many statements are not tried at once after one that could not be.
+# After a statement that had to wait, so many statements go to a thread before one is tried on the loop again.
 _PATIENT_COUNT = 32
 _STATUS = {TransactionStatus.IDLE: b"I", TransactionStatus.OPEN: b"T", TransactionStatus.FAILED: b"E"}
 # Simple queries, the end of a round of the extended protocol, and calls of functions.
@@ -78,7 +77,7 @@ class ClientConnection:
         # Around the statements of a text, or up to the next Sync.
         self._block = ImplicitBlock(session)
         self._is_running = False
-        # How many statements are given to a thread before one is tried at once again.
+        # How many statements go to a thread before one is tried on the loop again.
         self._patience = 0
         self._handlers: dict[bytes, Callable[[bytes], None]] = {
             b"Q": self._query,
@@ -90,14 +89,14 @@ class ClientConnection:
             b"H": self._flush,
             b"S": self._sync,
             b"F": self._call,
-            # What is left of a COPY that has failed.
+            # The rest of a COPY that has failed.
             b"d": self._ignore,
             b"c": self._ignore,
             b"f": self._ignore,
         }
 
     def begin(self, settings: Mapping[str, str], key: bytes) -> None:
-        """`settings` are those of the start-up packet, `key` is what a request to cancel must show."""
+        """`settings` are those of the start-up packet; `key` is the secret of cancel requests."""
         for name, value in settings.items():
             self.session.check_setting(name, value)
             self.session.settings.begin_with(name, value)
@@ -123,37 +122,31 @@ class ClientConnection:
         return not self._patience
 
     def work(self) -> bool:
-        """What has been received; False when the client has taken leave. In haste, WouldWait leaves what is not done
-        to a thread."""
+        """Handles the messages that were received; False when the client has terminated. On the loop, WouldWait leaves
+        the rest to a thread."""
         self.session.is_interrupted = False
         while (frame := self._inbox.take()) is not None:
             if frame.kind == b"X":
                 return False
+            if self._skips and frame.kind != b"S":
+                continue
             try:
-                self._handle(frame)
+                handler = self._handlers.get(frame.kind)
+                if handler is None:
+                    raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r}")
+                handler(frame.body)
+            except errors.Error as error:
+                self._fail(frame, error)
+            except RecursionError:
+                self._fail(frame, errors.StatementTooComplex())
             except WouldWait:
                 self._patience = _PATIENT_COUNT
                 self._inbox.give_back(frame)
                 raise
+            except Exception as problem:  # noqa: BLE001 - the outer edge: other clients go on
+                _LOG.exception("a message of kind %r failed", frame.kind)
+                self._fail(frame, errors.Bug(detail=f"{type(problem).__name__}: {problem}"))
         return True
-
-    def _handle(self, frame: m.MessageFrame) -> None:
-        if self._skips and frame.kind != b"S":
-            return
-        try:
-            handler = self._handlers.get(frame.kind)
-            if handler is None:
-                raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r}")
-            handler(frame.body)
-        except errors.Error as error:
-            self._fail(frame, error)
-        except RecursionError:
-            self._fail(frame, errors.StatementTooComplex())
-        except WouldWait:
-            raise
-        except Exception as problem:  # noqa: BLE001 - the outer edge: one client's misfortune is nobody else's
-            _LOG.exception("a message of kind %r failed", frame.kind)
-            self._fail(frame, errors.Bug(detail=f"{type(problem).__name__}: {problem}"))
 
     @property
     def stopping_us(self) -> int:
@@ -200,9 +193,10 @@ class ClientConnection:
     def _run_whole(self, prepared: Sequence[Prepared]) -> None:
         results: list[Result] = []
         try:
-            self._run(lambda: self.session.execute_whole(prepared, results))
+            with self._running():
+                self.session.execute_whole(prepared, results)
         except errors.Error:
-            # Those before the one that failed, which the commit may have been.
+            # Those before the one that failed, which may be the commit.
             for result in results[: len(prepared) - 1]:
                 self._send_result(result)
             raise
@@ -210,15 +204,16 @@ class ClientConnection:
             self._send_result(result)
 
     def _run_simple(self, prepared: Prepared, block: ImplicitBlock | None = None, is_last: bool = False) -> None:
-        """What is the last of several has succeeded when all of them are committed."""
+        """The last of several statements has succeeded when all of them are committed."""
         if isinstance(prepared.parsed, FetchCursor):
             self._open_portal(prepared.parsed.name)
         delivery = self._deliver(describes=True)
-        if isinstance(prepared.parsed, CopyStream):
-            work: Callable[[], Result] = partial(self._copying.run, prepared.parsed)
-        else:
-            work = partial(self.session.execute_prepared, prepared, (), delivery)
-        result = self._run(work if block is None else partial(block.run, prepared.parsed, work, is_last))
+        within = nullcontext() if block is None else block.statement(prepared.parsed, is_last)
+        with self._running(), within:
+            if isinstance(prepared.parsed, CopyStream):
+                result = self._copying.run(prepared.parsed)
+            else:
+                result = self.session.execute_prepared(prepared, (), delivery)
         if is_last:
             self._end_implicit()
         self._send_result(result, delivery)
@@ -240,18 +235,20 @@ class ClientConnection:
     ) -> Delivery:
         return Delivery(self._out, self.session.client.interrupts.reaching, formats, describes, check)
 
-    def _run(self, work: Callable[[], Any]) -> Any:
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Around everything that a client can cancel."""
         self._inbox.mend()
         self._out.mend()
         was_running, self._is_running = self._is_running, True
         was_in_transaction = self.session.status is not TransactionStatus.IDLE
         try:
             self.session.check_cancelled()
-            return work()
+            yield
         finally:
             self._is_running = was_running
             if was_in_transaction and self.session.status is TransactionStatus.IDLE:
-                # They end with their transaction, whatever the client begins before its next Sync.
+                # They end with their transaction, even if the client begins another before its next Sync.
                 self._portals.clear()
 
     # The extended protocol.
@@ -261,10 +258,11 @@ class ClientConnection:
         if not parse.name:
             # It is replaced, also by one that fails.
             self._statements.remove("")
-        prepared = self._run(lambda: self.session.prepare(parse.text))
+        with self._running():
+            prepared = self.session.prepare(parse.text)
         if len(prepared) > 1:
             raise errors.SyntaxProblem(detail="a prepared statement is one command")
-        self._check_heard(prepared[0] if prepared else None)
+        self._check_accepted(prepared[0] if prepared else None)
         named = NamedStatement(prepared[0], ()) if prepared else None
         self._statements.add(parse.name, Statement(named, parse.oids))
         self._out.send(m.PARSE_COMPLETE)
@@ -272,7 +270,7 @@ class ClientConnection:
     def _bind(self, body: bytes) -> None:
         bind = m.read_bind(body)
         statement = self._statements.get(bind.statement)
-        self._check_heard(statement.prepared)
+        self._check_accepted(statement.prepared)
         types = self._types(statement, len(bind.values))
         with in_zone(self.session.settings.typed.timezone):
             values = [decode(*each) for each in zip(types, bind.formats, bind.values, strict=True)]
@@ -285,8 +283,8 @@ class ClientConnection:
         given = [TYPE_BY_OID.get(oid) for oid in statement.oids[:count]]
         given += [None] * (count - len(given))
         if None in given and statement.types is None and statement.prepared is not None:
-            prepared = statement.prepared
-            statement.types = self._run(lambda: self.session.describe(prepared, given, rows=False)).types
+            with self._running():
+                statement.types = self.session.describe(statement.prepared, given, rows=False).types
         found = statement.types or ()
         return [type_ or (found[i] if i < len(found) else None) for i, type_ in enumerate(given)]
 
@@ -309,7 +307,7 @@ class ClientConnection:
             self._out.send(m.NO_DATA)
             return
         if portal.result is None and self._is_run_next(named.name):
-            # What is run anyway says itself what it gives.
+            # The statement is run anyway: its result has the columns.
             execute, follower = self._inbox.ahead(2)
             delivery = None
             if not m.read_execute(execute.body).rows_max:
@@ -328,10 +326,11 @@ class ClientConnection:
         prepared = statement.prepared
         if not statement.is_described and prepared is not None:
             given = [TYPE_BY_OID.get(oid) for oid in statement.oids]
-            found = self._run(lambda: self.session.describe(prepared, given))
-            # What FETCH and EXECUTE give may be another each time.
-            is_settled = isinstance(prepared.parsed, TreeStatement)
-            statement.types, statement.columns, statement.is_described = found.types, found.columns, is_settled
+            with self._running():
+                found = self.session.describe(prepared, given)
+            # The columns of FETCH and EXECUTE may be others each time.
+            is_fixed = isinstance(prepared.parsed, TreeStatement)
+            statement.types, statement.columns, statement.is_described = found.types, found.columns, is_fixed
         return statement.columns
 
     def _send_columns(self, columns: tuple[ResultColumn, ...] | None, formats: Sequence[int]) -> None:
@@ -344,7 +343,7 @@ class ClientConnection:
         if portal.result is None and prepared is None:
             self._out.send(m.EMPTY_QUERY)
             return
-        self._check_heard(prepared)
+        self._check_accepted(prepared)
         if portal.result is None:
             follower = next((frame.kind for frame in self._inbox.ahead(1)), b"")
             check = portal.statement.check_columns
@@ -352,8 +351,8 @@ class ClientConnection:
             self._run_portal(execute.portal, portal, follower, delivery)
         self._send_portal(portal, execute.rows_max)
 
-    def _check_heard(self, prepared: Prepared | None) -> None:
-        """A failed transaction listens to what ends it, and to nothing at all."""
+    def _check_accepted(self, prepared: Prepared | None) -> None:
+        """A failed transaction accepts only the statements that end it, and an empty one."""
         if self.session.status is TransactionStatus.FAILED and prepared is not None and not is_way_out(prepared.parsed):
             raise errors.InFailedTransaction()
 
@@ -385,21 +384,21 @@ class ClientConnection:
         """`follower` is the message behind the Execute. Rows that `delivery` takes are not kept."""
         prepared = portal.statement.prepared
         assert prepared is not None
-        work: Callable[[], Result] = partial(self._run_prepared, prepared, portal.values, delivery)
+        within: AbstractContextManager[None] = nullcontext()
         if self._block.is_open or follower != b"S":
-            work = partial(self._block.run, prepared.parsed, work)
-        portal.cursor = OpenCursor(self._run(work))
+            within = self._block.statement(prepared.parsed)
+        with self._running(), within:
+            if isinstance(prepared.parsed, CopyStream):
+                result = self._copying.run(prepared.parsed)
+            elif delivery is None:
+                result = self.session.execute_kept(prepared, portal.values)
+            else:
+                result = self.session.execute_prepared(prepared, portal.values, delivery)
+        portal.cursor = OpenCursor(result)
         portal.statement.check_columns(portal.cursor.result.columns)
         if name and self.session.status is not TransactionStatus.IDLE and portal.cursor.result.columns is not None:
             self.session.cursors.open(name, portal.cursor)
             portal.is_shared = True
-
-    def _run_prepared(self, prepared: Prepared, values: Sequence[Any], delivery: Delivery | None) -> Result:
-        if isinstance(prepared.parsed, CopyStream):
-            return self._copying.run(prepared.parsed)
-        if delivery is None:
-            return self.session.execute_kept(prepared, values)
-        return self.session.execute_prepared(prepared, values, delivery)
 
     def _send_portal(self, portal: Portal, rows_max: int) -> None:
         cursor = portal.cursor
@@ -447,7 +446,8 @@ class ClientConnection:
 
     def _end_implicit(self) -> None:
         if self._block.is_open:
-            self._run(lambda: self._block.end(commit=True))
+            with self._running():
+                self._block.end(commit=True)
 
     def _ready(self) -> None:
         self._is_running = self.session.is_interrupted = False

@@ -1,4 +1,4 @@
-"""Who a session is: its role, the roles that it may go on as, and the database that it uses."""
+"""The role of a session, the roles that it may become, and the database that it uses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.session.session_state import BlockState
 from seachange.engine.transaction.database_use import DatabaseUse
 from seachange.engine.transaction.role_connections import RoleConnection
-from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.access import DEFAULT_ROLE
 from seachange.model.schema.actor import Actor, actor_of, role_exists
@@ -24,17 +24,20 @@ from seachange.sql.settings.stored_settings import find_database, settings_of
 
 
 class Admission:
-    def __init__(self, node: Node, user: str, database: str, client: SessionContext, settings: SessionSettings) -> None:
+    def __init__(
+        self, node: Node, user: str, database: str, client: SessionContext, settings: SessionSettings, block: BlockState
+    ) -> None:
         self._node = node
         self._user = user
         self._database = database
         self._settings = settings
+        self._block = block
         self._login_id: DescriptorId | None = None
         self._use = DatabaseUse(database, client.actor)
         self._place = RoleConnection(user, client.actor, node.parts.catalog.expire_nodes)
 
     def check_login(self) -> None:
-        """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
+        """Whether the user is a role that may log in. The session begins with the settings of the role."""
         head = self._head()
         role = head.roles.get(self._user)
         if self._user != DEFAULT_ROLE and (role is None or not role.login):
@@ -48,13 +51,13 @@ class Admission:
         self._settings.add_defaults(settings_of(role, database))
 
     def begin(self, write_locks: WriteLocks) -> None:
-        """Whatever a transaction needs that others could take away; taken again in every epoch."""
+        """Takes the locks that protect the database and the role's connection; again in every epoch."""
         self._use.begin(write_locks)
         self._place.begin(write_locks)
 
     @property
     def is_limited(self) -> bool:
-        """Whether there may be no place for the session."""
+        """Whether a limit on connections may refuse the session."""
         role = self._roles().get(self._user)
         return self._database != DEFAULT_DATABASE or (role is not None and role.connection_limit >= 0)
 
@@ -62,9 +65,9 @@ class Admission:
         self._use.end()
         self._place.end()
 
-    def check_role(self, name: str, of_session: bool, transaction: Transaction | None) -> None:
-        """Whether the session may go on as another role."""
-        roles = self._roles() if transaction is None else transaction.roles
+    def check_role(self, name: str, of_session: bool) -> None:
+        """Whether the session may become another role."""
+        roles = self._roles_now()
         if name in ("none", "default"):
             return
         if not role_exists(name, roles):
@@ -75,17 +78,20 @@ class Admission:
             detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
             raise errors.InsufficientPrivilege(detail=detail)
 
-    def check_setting(self, name: str, value: str | None, transaction: Transaction | None) -> None:
-        """Whether a client may set it; None: back to what it was."""
+    def check_setting(self, name: str, value: str | None) -> None:
+        """Whether a client may set it; None resets it."""
         if value is None:
             return
         if is_of_node(name):
             raise errors.SettingOfNode(name=name)
         if name in ("role", "session_authorization"):
-            self.check_role(value, name == "session_authorization", transaction)
+            self.check_role(value, name == "session_authorization")
             return
-        roles = self._roles() if transaction is None else transaction.roles
-        check_privilege(name, self._named(roles).superuser)
+        check_privilege(name, self._named(self._roles_now()).superuser)
+
+    def _roles_now(self) -> Mapping[str, Role]:
+        transaction = self._block.transaction
+        return self._roles() if transaction is None else transaction.roles
 
     @property
     def identity(self) -> SessionIdentity:

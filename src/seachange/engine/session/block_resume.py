@@ -24,6 +24,7 @@ from seachange import errors
 from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
 from seachange.engine.context.drawn_values import Drawn
 from seachange.engine.context.statement_calls import StatementCall
+from seachange.engine.session.statement_loop import StatementRunner
 from seachange.engine.transaction.transaction import Transaction
 from seachange.engine.transaction.transaction_writes import Checkpoint
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
@@ -41,7 +42,6 @@ RESUMES_MAX = 20
 # What a statement is refused with that other versions of tables know no more: its client has to look at them.
 _DEFINITION_CLASS = "42"
 
-Run = Callable[[StatementCall, Transaction], Result]
 # By table: the rows, or None if they are too many to be compared.
 Written = dict[DescriptorId, dict[tuple[IndexId, bytes], tuple[Any, ...] | None] | None]
 
@@ -62,11 +62,10 @@ class BlockStep:
 
 
 class BlockStatements:
-    """The statements of an open block, as far back as they can be run again; `run` is how the session runs one, and
-    `settings` those of the session."""
+    """The statements of an open block, as far back as they can be run again; `settings` are those of the session."""
 
-    def __init__(self, run: Run, settings: SessionSettings) -> None:
-        self._run = run
+    def __init__(self, runner: StatementRunner, settings: SessionSettings) -> None:
+        self._runner = runner
         self._settings = settings
         self._steps: list[BlockStep] = []
         self._resumed = 0
@@ -88,7 +87,7 @@ class BlockStatements:
     def run(self, call: StatementCall, transaction: Transaction) -> Result:
         if transaction.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
             self.forget()
-            return self._run(call, transaction)
+            return self._runner.run(call, transaction)
         if len(self._steps) >= STEPS_MAX:
             self.forget()
         return self._perform(call, transaction, transaction.checkpoint(), {})
@@ -97,7 +96,7 @@ class BlockStatements:
         transaction.seen.clear()
         transaction.tape.load(drawn)
         settings = self._settings.changes
-        result = self._run(call, transaction)
+        result = self._runner.run(call, transaction)
         if self._settings.changes != settings:
             # By set_config: what came before it would mean something else now.
             self.forget()

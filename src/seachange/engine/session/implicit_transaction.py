@@ -1,15 +1,13 @@
-"""Statements that came together: the texts of several, and those up to one Sync of the protocol.
+"""Implicit transactions: around the statements of one text, and those up to one Sync of the protocol.
 
-**Invariant:** all of them have happened, or none, up to each COMMIT and ROLLBACK among them, as in PostgreSQL.
+**Invariant:** all of the statements take effect, or none, up to each COMMIT and ROLLBACK among them, as in PostgreSQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
-from functools import partial
-from typing import TypeVar
 
 from seachange import errors
 from seachange.engine.session.session_control import is_control
@@ -34,9 +32,7 @@ from seachange.sql.parsing.parse import Parsed
 from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.session_settings import SessionSettings
 
-T = TypeVar("T")
-
-# What leaves nothing half done when a statement behind it fails; the settings go back.
+# Statements that change settings at most, which are restored when a statement after them fails.
 _AT_MOST_SETTINGS = (
     SetSetting,
     ShowSetting,
@@ -46,9 +42,9 @@ _AT_MOST_SETTINGS = (
     PrepareStatement,
     Deallocate,
 )
-# Settings whose values a statement may bring into being.
+# Settings whose values another statement may create.
 _ROLES = ("role", "session_authorization")
-# What begins no transaction that nobody asked for.
+# Statements that begin no implicit transaction.
 _OUTSIDE = (Begin, Commit, Rollback, SavepointStatement, Vacuum)
 
 
@@ -57,9 +53,9 @@ class Way(Enum):
 
     # One transaction, run again as a whole after a conflict.
     WHOLE = auto()
-    # Each for itself: one at most does more than settings, and may go on as a job.
+    # Each in autocommit: one at most does more than settings, and may go on as a job.
     EACH = auto()
-    # In a transaction of which they may say themselves where it ends.
+    # In a transaction block that the statements themselves may end.
     BLOCK = auto()
 
 
@@ -73,13 +69,13 @@ def find_way(prepared: Sequence[Prepared], session: SessionState) -> Way:
     if not any(map(is_control, statements)):
         return Way.WHOLE
     if any(map(_discards_all, statements)):
-        # What it does at once could not be taken back with the others.
+        # What it does at once could not be rolled back with the others.
         raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
     doing = [i for i, statement in enumerate(statements) if not isinstance(statement, _AT_MOST_SETTINGS)]
     is_local = any(isinstance(statement, SetSetting) and statement.local for statement in statements)
     if is_local or len(doing) > 1 or any(isinstance(statements[i], TransactionStatement) for i in doing):
         return Way.BLOCK
-    # What one of them has done by itself could not be taken back.
+    # What one of them has committed could not be rolled back.
     behind = statements[doing[0] + 1 :] if doing else ()
     return Way.EACH if all(_is_sure(statement, session) for statement in behind) else Way.BLOCK
 
@@ -115,7 +111,7 @@ def _is_outside(statement: Parsed) -> bool:
 
 @contextmanager
 def settings_kept(session: SessionState) -> Iterator[None]:
-    """Around statements that are run each for itself: if one fails, what the others have set is not."""
+    """Around statements in autocommit: if one fails, the settings of the others are undone."""
     before = session.settings.mark() if session.status is TransactionStatus.IDLE else None
     try:
         yield
@@ -126,27 +122,28 @@ def settings_kept(session: SessionState) -> Iterator[None]:
 
 
 class ImplicitBlock:
-    """A transaction that the client did not ask for."""
+    """A transaction block that the client did not ask for."""
 
     def __init__(self, session: SessionState) -> None:
         self._session = session
         self.is_open = False
 
-    def run(self, statement: Parsed, work: Callable[[], T], is_last: bool = False) -> T:
-        """One of several statements. The last is a transaction of its own where those before it are committed."""
+    @contextmanager
+    def statement(self, statement: Parsed, is_last: bool = False) -> Iterator[None]:
+        """Around one of several statements. The last is in autocommit if those before it are committed."""
+        session = self._session
         if self.is_open and isinstance(statement, SavepointStatement):
             raise errors.NoActiveTransaction(command="SAVEPOINT")
-        if self._session.status is TransactionStatus.IDLE and not is_last and not _is_outside(statement):
-            self._session.begin()
+        if session.status is TransactionStatus.IDLE and not is_last and not _is_outside(statement):
+            session.begin()
             self.is_open = True
         is_begun = self.is_open and isinstance(statement, Begin)
-        notices = len(self._session.notices)
-        result = work()
+        notices = len(session.notices)
+        yield
         if is_begun:
-            del self._session.notices[notices:]
+            del session.notices[notices:]
         # The client's own from now on, or ended by COMMIT or ROLLBACK.
-        self.is_open = self.is_open and not is_begun and self._session.status is not TransactionStatus.IDLE
-        return result
+        self.is_open = self.is_open and not is_begun and session.status is not TransactionStatus.IDLE
 
     def end(self, commit: bool) -> None:
         if not self.is_open:
@@ -156,15 +153,3 @@ class ImplicitBlock:
             self._session.commit()
         else:
             self._session.rollback()
-
-
-def run_in_block(session: SessionState, prepared: Sequence[Prepared], run: Callable[[Prepared], T]) -> list[T]:
-    """The statements of a text, one after the other."""
-    block = ImplicitBlock(session)
-    try:
-        results = [block.run(each.parsed, partial(run, each), each is prepared[-1]) for each in prepared]
-        block.end(commit=True)
-    except BaseException:
-        block.end(commit=False)
-        raise
-    return results

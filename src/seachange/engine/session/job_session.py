@@ -1,7 +1,7 @@
-"""A job as a statement of a session: it is run to its end, tells how far it is, and ends with the statement's cancel.
+"""Jobs as statements of a session: they are run to their end, report progress, and end with the statement's cancel.
 
-**Invariant:** a statement that has begun a job answers when the job is over, and with its error if it was taken back;
-one that can no longer be taken back goes on without the statement.
+**Invariant:** a statement that has begun a job returns when the job is over, with the error of a job that was reverted.
+A job that can no longer be reverted goes on without the statement.
 """
 
 from __future__ import annotations
@@ -9,19 +9,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from seachange import errors
 from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
 from seachange.changer.ports import Lost
 from seachange.changer.queue import describe_queue
 from seachange.engine.context.interrupts import SessionInterrupts
+from seachange.engine.context.session_facts import SessionFacts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.transaction.job_requests import cancel_if_possible
 from seachange.model.jobs import FINISHED, JobId, JobRequest
 from seachange.model.statements.table_statements import AlterTable, CreateIndex, DropIndex
 from seachange.planner.exclusion import Exclusion, ExclusionDecision
+from seachange.sql.change.running_changes import Busy
 from seachange.sql.parsing.parse import Parsed
 from seachange.sql.port.result import Result, table_column
 from seachange.values.types import BIGINT
@@ -32,7 +36,7 @@ _MAY_BE_ROLLED_BACK = "the transaction may be rolled back, and CANCEL JOB ends t
 
 
 class JobStatement:
-    """`held`: the job is this node's to run; else, and when it is lost to another, it is only waited for."""
+    """A job that this node holds is run here; one that another node runs is only waited for."""
 
     def __init__(
         self, node: Node, interrupts: SessionInterrupts, notices: Callable[[str], None], drain_ms: int, lock_ms: int
@@ -43,10 +47,10 @@ class JobStatement:
         self._drain_ms = drain_ms
         self._lock_ms = lock_ms
         self._turned = False
-        self._told_us = node.parts.clock.steady_us()
+        self._noticed_us = node.parts.clock.steady_us()
 
     def run(self, job_id: JobId) -> None:
-        conditions = Conditions(self._pause, self._interrupts, self._tell, self._drain_ms, self._lock_ms)
+        conditions = Conditions(self._pause, self._interrupts, self._report, self._drain_ms, self._lock_ms)
         try:
             job = self._node.jobs.run(job_id, conditions)
         except Lost:
@@ -60,9 +64,9 @@ class JobStatement:
         answer(job)
 
     def wait(self, job_id: JobId) -> Job:
-        """For a job that another runs."""
+        """For a job that another node runs."""
         while True:
-            # Whoever runs the job waits for a catalog that is out of reach, and so does who waits for the job.
+            # The node that runs the job waits for a catalog that is out of reach, and so does this statement.
             with suppress(errors.CatalogUnavailable):
                 record = self._node.parts.catalog.job(job_id)
                 if record is None:
@@ -70,15 +74,15 @@ class JobStatement:
                 job = read_job(record)
                 if record.status in FINISHED:
                     return job
-                self._tell(job)
+                self._report(job)
             try:
                 self._interrupts.pause(_LOOK_SECONDS)
             except errors.QueryCanceled as problem:
                 raise self._left(job_id, problem) from problem
 
     def _left(self, job_id: JobId, problem: errors.Error) -> errors.Error:
-        """What a statement answers with that was cancelled before its job is over: the job is taken back, by whoever
-        runs it, unless that is impossible."""
+        """The error of a statement that was cancelled before its job is over: the node that runs the job reverts it,
+        unless that is impossible."""
         try:
             cancel_if_possible(self._node.parts.catalog, job_id)
             record = self._node.parts.catalog.job(job_id)
@@ -93,8 +97,8 @@ class JobStatement:
         return errors.remembered(problem.sqlstate, str(problem), hint)
 
     def stand_behind(self, jobs: Mapping[JobId, Exclusion], in_block: bool = False) -> None:
-        """Waits for changes that are under way, or has them taken back first where they would be in vain. They are not
-        in vain if a block is rolled back."""
+        """Waits for changes that are under way; those that this statement makes useless are cancelled first, but not by
+        a block, which may be rolled back."""
         begun_us = self._node.parts.clock.steady_us()
         for job_id, exclusion in jobs.items():
             cancels = exclusion.answer is ExclusionDecision.CANCEL and not in_block
@@ -110,17 +114,17 @@ class JobStatement:
                 self._interrupts.pause(_LOOK_SECONDS)
 
     def _pause(self, seconds: float) -> None:
-        # What is taken back is taken back whole, though the statement was cancelled.
+        # A job that is being reverted is reverted as a whole, although the statement was cancelled.
         if self._turned:
             threading.Event().wait(seconds)
         else:
             self._interrupts.pause(seconds)
 
-    def _tell(self, job: Job) -> None:
+    def _report(self, job: Job) -> None:
         self._turned = job.is_reverting
         now_us = self._node.parts.clock.steady_us()
-        if now_us - self._told_us >= NOTICE_US:
-            self._told_us = now_us
+        if now_us - self._noticed_us >= NOTICE_US:
+            self._noticed_us = now_us
             self._notice(describe(job))
 
 
@@ -146,20 +150,49 @@ def job_result(tag: str, job_id: JobId) -> Result:
 
 
 def enqueue(node: Node, statement: str, queued: Queued) -> JobId:
-    """Leaves a statement to the workers, for when its turn has come."""
+    """Leaves a statement to the workers, who begin it when the jobs before it are over."""
     job_id = node.parts.catalog.new_job_id()
     waiting = describe_queue(queued.behind)
     job = queue_job(job_id, statement, queued, waiting)
     try:
         NodeChanges(node.parts, node.epoch).record(job_change(job, f"queued: {statement}; waits for {waiting}"))
     except Lost as lost:
-        # Nobody else knows of the job yet: only the node's epoch can have ended.
+        # No other node knows of the job yet: only the node's epoch can have ended.
         raise errors.StaleNode(node=node.name) from lost
     node.jobs.wake()
     return job_id
 
 
 def answer(job: Job) -> None:
-    """Raises what the statement of a job that was taken back answers with."""
+    """Raises the error of a job that was reverted."""
     if job.failure is not None:
         raise errors.remembered(job.failure.sqlstate, job.failure.message, job.failure.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionJobs:
+    """The jobs of one session, with the limits that its settings give them."""
+
+    node: Node
+    facts: SessionFacts
+    client: SessionContext
+    notices: list[str]
+
+    def statement(self) -> JobStatement:
+        typed = self.facts.values.typed
+        limits = typed.drain_timeout_ms, typed.lock_timeout_ms
+        return JobStatement(self.node, self.client.interrupts, self.notices.append, *limits)
+
+    def hold(self, job_id: JobId) -> None:
+        self.node.jobs.hold(job_id)
+
+    def let_go(self, job_id: JobId) -> None:
+        self.node.jobs.let_go(job_id)
+
+    def queue(self, text: str, busy: Busy) -> JobId:
+        """Queues a statement behind the jobs that it has to wait for."""
+        behind = tuple(sorted(busy.jobs))
+        facts = self.facts
+        return enqueue(
+            self.node, text, Queued(facts.user, facts.database, facts.values.given(), busy.descriptors, behind)
+        )

@@ -47,12 +47,12 @@ from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.settings import READ_ONLY
 from seachange.values.types import TEXT
 
-# What a failed transaction still listens to.
+# The statements that a failed transaction accepts.
 _WAYS_OUT = (Commit, Rollback, RollbackToSavepoint)
 _SET_BEFORE_QUERIES = ("transaction_isolation", "seachange.as_of")
 
 
-# What does not change how statements of the block before it would be run again.
+# Statements that do not change how earlier statements of the block would be run again.
 _LEAVING = (
     *(Begin, Commit, Rollback, Savepoint, ReleaseSavepoint, ShowSetting, NeedlessStatement, PrepareStatement),
     *(ExecutePrepared, Deallocate, DeclareCursor, FetchCursor, CloseCursor),
@@ -64,7 +64,7 @@ def is_control(statement: Parsed) -> bool:
 
 
 def is_way_out(statement: Parsed) -> bool:
-    """Whether a failed transaction listens to it."""
+    """Whether a failed transaction accepts it."""
     return isinstance(statement, _WAYS_OUT)
 
 
@@ -180,7 +180,7 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
     if statement.read_only is not None:
         if session.read_only and not statement.read_only and session.has_begun:
             raise errors.ActiveTransaction(detail="transaction read-write mode must be set before any query")
-        session.read_only = statement.read_only
+        session.set_read_only(statement.read_only)
 
 
 def _set_constraints(session: SessionState, names: Sequence[RelationName] | None, deferred: bool) -> None:

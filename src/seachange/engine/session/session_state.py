@@ -1,13 +1,15 @@
-"""What the statements about a session itself need to know of it."""
+"""The parts of a session that the statements about the session itself need."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
 
 from seachange.engine.context.statement_calls import NamedStatements
 from seachange.engine.session.cursors import OpenCursors
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
 from seachange.model.statements.session_statements import LockTables, NeedlessStatement, Vacuum
@@ -22,17 +24,34 @@ class TransactionStatus(Enum):
     FAILED = auto()
 
 
+@dataclass(slots=True)
+class BlockState:
+    """The transaction block of a session; `TransactionBlock` alone changes it. The transaction is begun by the first
+    statement that needs it, so that modes can be set after BEGIN."""
+
+    status: TransactionStatus = TransactionStatus.IDLE
+    read_only: bool = False
+    transaction: Transaction | None = None
+
+
 class SessionState(Protocol):
     settings: SessionSettings
     notices: list[str]
-    status: TransactionStatus
-    read_only: bool
     prepared: NamedStatements
     cursors: OpenCursors
 
     @property
+    def status(self) -> TransactionStatus: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+    @property
     def has_begun(self) -> bool:
-        """Whether a statement of the open transaction has looked at the database."""
+        """Whether a statement of the open transaction has read the database."""
+
+    def set_read_only(self, read_only: bool) -> None:
+        """The mode of the open block."""
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         """Runs a query or DML statement in the open transaction, or in one of its own."""

@@ -1,14 +1,13 @@
-"""What stands around a statement of a session: it can be cancelled, it has limits, and it is counted.
+"""What surrounds every statement of a session: it can be cancelled, it has limits, and it is counted.
 
-**Invariant:** a statement is guarded once, with all that belongs to it: its commit, its repetitions, and the
-statements that it is made of. A long text is guarded while it is parsed.
+**Invariant:** a statement is guarded once, together with its commit, its retries, and the statements that it consists
+of. A long text is guarded while it is parsed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
@@ -18,8 +17,6 @@ from seachange.sql.run.execute import KEPT_CHARS_MAX, Prepared, prepare
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.values.timezone import in_zone
 
-T = TypeVar("T")
-
 
 class Guard:
     def __init__(self, node: Node, client: SessionContext, duck: DuckSession, settings: SessionSettings) -> None:
@@ -28,10 +25,18 @@ class Guard:
         self._duck = duck
         self._settings = settings
         self._is_entered = False
-        # The statement has committed: then it is too late to end it.
-        self.is_settled = False
+        self._is_settled = False
         # When the running statement was first asked to end; 0 if it was not.
         self._interrupted_us = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the statement has committed, so that it is too late to end it."""
+        return self._is_settled
+
+    def note_committed(self, is_whole: bool = True) -> None:
+        """A statement whose job is not over is not committed as a whole."""
+        self._is_settled = is_whole
 
     @property
     def stopping_us(self) -> int:
@@ -43,46 +48,50 @@ class Guard:
         """Ends the running statement; may be called from another thread, and again while the statement goes on."""
         if not self._interrupted_us:
             self._interrupted_us = self._node.parts.clock.steady_us()
-        # The flag first: whoever begins to wait looks at it.
+        # The flag first: a thread that begins to wait checks it.
         self._client.interrupts.set()
         self._duck.interrupt()
         self._node.epoch.locks.cancel(self._client.actor)
 
-    def run(self, work: Callable[[], T], command: str = "") -> T:
+    @contextmanager
+    def statement(self, command: str = "") -> Iterator[None]:
+        """Around a statement; within another one, part of that."""
         if self._is_entered:
-            return work()
-        self._interrupted_us = 0
-        self._is_entered, self.is_settled = True, False
-        interrupts = self._client.interrupts
-        interrupts.clear()
+            yield
+            return
         try:
+            self._enter()
             with (
                 self._node.parts.meters.statement(command),
                 self._watched(),
                 self._in_zone(),
-                interruptible(interrupts.check_end),
+                interruptible(self._client.interrupts.check_end),
             ):
-                return work()
+                yield
         finally:
-            self._is_entered = False
-            self._interrupted_us = 0
-            # What has ended, with all that it wrote, is not kept until the next statement.
+            self._leave()
+            # The rows of a statement that has ended are not kept until the next one.
             self._duck.ask(dict)
 
     def prepare(self, text: str) -> tuple[Prepared, ...]:
         """The statements of a text. Its time limit counts from here, and again when they are run."""
         if len(text) <= KEPT_CHARS_MAX or self._is_entered:
             return prepare(text)
-        self._interrupted_us = 0
-        self._is_entered, self.is_settled = True, False
-        interrupts = self._client.interrupts
-        interrupts.clear()
         try:
-            with self._watched(), interruptible(interrupts.check_end):
+            self._enter()
+            with self._watched(), interruptible(self._client.interrupts.check_end):
                 return prepare(text)
         finally:
-            self._is_entered = False
-            self._interrupted_us = 0
+            self._leave()
+
+    def _enter(self) -> None:
+        self._interrupted_us = 0
+        self._is_entered, self._is_settled = True, False
+        self._client.interrupts.clear()
+
+    def _leave(self) -> None:
+        self._is_entered = False
+        self._interrupted_us = 0
 
     def _in_zone(self) -> AbstractContextManager[None]:
         zone = self._settings.typed.timezone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from seachange import errors
 from seachange.changer.job import job_change, upkeep_job
@@ -10,6 +10,7 @@ from seachange.changer.ports import Lost
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
+from seachange.engine.session.job_session import JobStatement
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.change.vacuum import VacuumWork
 from seachange.model.jobs import JobId
@@ -34,9 +35,9 @@ def tables_of(statement: Vacuum, transaction: Transaction) -> tuple[Table, ...]:
 
 
 def maintain(
-    node: Node, tables: Sequence[Table], full: bool, settings: tuple[tuple[str, str], ...], run: Callable[[JobId], None]
+    node: Node, tables: Sequence[Table], full: bool, settings: tuple[tuple[str, str], ...], statement: JobStatement
 ) -> None:
-    """`run` takes a job that is held for it to its end."""
+    """One job after the other, each held by this node until it has ended."""
     for table in tables:
         job_id = node.parts.catalog.new_job_id()
         node.jobs.hold(job_id)
@@ -45,7 +46,7 @@ def maintain(
         except BaseException:
             node.jobs.let_go(job_id)
             raise
-        run(job_id)
+        statement.run(job_id)
 
 
 def _create(node: Node, job_id: JobId, table: Table, full: bool, settings: tuple[tuple[str, str], ...]) -> None:
