@@ -15,13 +15,13 @@ class Change:
 
 
 CHANGES = (
-    Change("add_column", "a column with a default"),
-    Change("type", "another type, by an expression"),
-    Change("index", "an index on a text column"),
-    Change("check", "a CHECK", is_constraint=True),
-    Change("not_null", "a NOT NULL", is_constraint=True),
-    Change("foreign_key", "a foreign key", is_constraint=True),
-    Change("drop_column", "a column dropped"),
+    Change("add_column", "add a column with a default"),
+    Change("type", "change a type with an expression"),
+    Change("index", "create an index on a text column"),
+    Change("check", "add a CHECK", is_constraint=True),
+    Change("not_null", "set NOT NULL", is_constraint=True),
+    Change("foreign_key", "add a foreign key", is_constraint=True),
+    Change("drop_column", "drop a column"),
 )
 
 # Statements, each in a transaction of its own; or why there are none.

@@ -85,8 +85,8 @@ def short(lines: Lines, change: Change, system: str) -> str:
     line = lines.get((change.name, system))
     if line is None or line.subject is None:
         if system in OTHERWISE:
-            return f"{short(lines, change, OTHERWISE[system])} (in batches)"
-        return "fails" if line is not None and line.reason.startswith("failed") else "none"
+            return f"{short(lines, change, OTHERWISE[system])} (batched)"
+        return "fails" if line is not None and line.reason.startswith("failed") else "not supported"
     facts = line.facts
     said = [seconds_shown(line.subject.median), f"{percent_kept(facts):.0f} %", seconds_shown(facts["p99_ms"] / 1000)]
     return ", ".join([*said, *([f"{facts['failed']:,} failed"] if facts["failed"] else [])])

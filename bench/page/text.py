@@ -29,8 +29,8 @@ HEADLINE = """## The same changes under the same load
 {rows} rows, the same on every system, which gets {rate:g} transactions per second, one after the other: half of them
 read one row by key, the rest insert, update and delete one row. *Throughput retained* is the throughput during the
 change (for at least two seconds) relative to that of the same system before the first change; latencies count from
-when a transaction was due. *Carefully* is the recommended practice on a PostgreSQL in production: CONCURRENTLY, NOT
-VALID and VALIDATE. *In batches* is what pgroll does. Nothing is tuned; if Seachange uses Spark, the time includes its
+when a transaction was due. *Careful* is the recommended practice on a PostgreSQL in production: CONCURRENTLY, NOT
+VALID and VALIDATE. *Batched* is what pgroll does. Nothing is tuned; if Seachange uses Spark, the time includes its
 start. A change that loses against the load is tried three times. A row that violates the constraint shows whether
 existing rows were validated.
 """

@@ -85,10 +85,10 @@ PEERS = {
 SYSTEMS = {
     "seachange": "Seachange",
     "postgresql_plain": "PostgreSQL",
-    "postgresql_careful": "PostgreSQL, carefully",
-    "postgresql_batched": "PostgreSQL, in batches",
+    "postgresql_careful": "PostgreSQL, careful",
+    "postgresql_batched": "PostgreSQL, batched",
     "ducklake": "DuckLake",
-    "deltalake": "deltalake",
+    "deltalake": "Delta (deltalake)",
 }
 
 
