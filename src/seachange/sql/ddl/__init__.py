@@ -1,1 +1,1 @@
-"""DDL text to statement values."""
+"""DDL parsing: text to statement values."""

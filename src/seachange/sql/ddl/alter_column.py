@@ -1,4 +1,4 @@
-"""ALTER TABLE ... ALTER COLUMN: what can be changed of one column."""
+"""ALTER TABLE ... ALTER COLUMN."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _drop_identity(reader: Reader, name: str) -> AlterAction:
 
 
 def _set_identity(reader: Reader, name: str) -> AlterAction:
-    """SET GENERATED, SET of options and RESTART, in any number and order."""
+    """SET GENERATED, SET of sequence options and RESTART, any number of them in any order."""
     options = OptionReader(reader, restarts=True)
     always: bool | None = None
     while True:

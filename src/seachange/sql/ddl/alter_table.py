@@ -30,7 +30,7 @@ from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader
 
 _ALONE = (RenameTable, RenameColumn, RenameConstraint)
-# What PostgreSQL's ALTER TABLE knows besides.
+# Other forms of PostgreSQL's ALTER TABLE.
 _UNSUPPORTED = frozenset(
     [
         "enable",
@@ -60,13 +60,13 @@ def read_alter_table(reader: Reader) -> AlterTable | MoveObject | ChangeOwner:
         if concurrently or reader.at_symbol(","):
             raise errors.FeatureNotSupported(
                 feature="SET SCHEMA or OWNER TO with CONCURRENTLY or another action",
-                instead="Use a statement of its own.",
+                instead="Use a separate statement.",
             )
         return whole
     actions = read_list(reader, _read_action)
     reader.expect_end()
     if len(actions) > 1 and any(isinstance(action, _ALONE) for action in actions):
-        raise errors.SyntaxProblem(detail="RENAME stands alone in ALTER TABLE")
+        raise errors.SyntaxProblem(detail="RENAME cannot be combined with other actions of ALTER TABLE")
     return AlterTable(table, actions, if_exists, concurrently)
 
 
@@ -80,7 +80,7 @@ def _read_action(reader: Reader) -> AlterAction:
     if word in _UNSUPPORTED:
         raise errors.FeatureNotSupported(
             feature=f"ALTER TABLE ... {word.upper()}",
-            instead="ADD, DROP, ALTER, RENAME, VALIDATE CONSTRAINT, SET SCHEMA and OWNER TO work.",
+            instead="ADD, DROP, ALTER, RENAME, VALIDATE CONSTRAINT, SET SCHEMA and OWNER TO are supported.",
         )
     raise reader.problem()
 

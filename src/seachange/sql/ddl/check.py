@@ -1,4 +1,4 @@
-"""CHECK constraints as they are defined in DDL."""
+"""CHECK constraints in DDL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seachange.sql.text.tokens import Reader
 def read_check(reader: Reader, name: str | None) -> CheckDefinition:
     definition = compile_check(reader.parenthesized(), name)
     if reader.take("no", "inherit"):
-        raise errors.FeatureNotSupported(feature="NO INHERIT", instead="Leave it out: no table inherits from another.")
+        raise errors.FeatureNotSupported(feature="NO INHERIT", instead="Omit it: there is no table inheritance.")
     return definition
 
 

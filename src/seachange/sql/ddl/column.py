@@ -1,4 +1,4 @@
-"""Column definitions: a name, a type, and what is declared on the column."""
+"""Column definitions: a name, a type, and the constraints declared on the column."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SERIALS: dict[str, Kind] = {
     "bigserial": Kind.BIGINT,
     "serial8": Kind.BIGINT,
 }
-# The words that may follow a default; within one they stand only in parentheses or CASE.
+# The keywords that may follow a default; inside one they occur only in parentheses or CASE.
 _AFTER_DEFAULT = frozenset(
     [
         "not",
@@ -68,7 +68,7 @@ class _Draft:
         self.nullable = nullable
 
     def expect_no_value(self) -> None:
-        """One thing says what a new row has in the column."""
+        """A column has at most one of default, identity and generation expression."""
         if self.serial or self.default is not None or self.generated is not None or self.identity is not None:
             detail = f'more than one default, identity or generation expression for column "{self.name}"'
             raise errors.SyntaxProblem(detail=detail)
@@ -80,7 +80,7 @@ class _Draft:
 
 
 def read_column(reader: Reader, constraints: Constraints) -> ColumnDefinition:
-    """A column definition; the constraints that were declared on it are added to those of the table."""
+    """A column definition; the constraints declared on it are added to those of the table."""
     name = reader.name()
     draft = _read_serial(reader, name) or _Draft(name, read_column_type(reader))
     keys_before = len(constraints.primary)
@@ -121,7 +121,7 @@ def _collated(reader: Reader, draft: _Draft) -> None:
 
 
 def _kept(reader: Reader, draft: _Draft) -> None:
-    """How values are kept is of no account."""
+    """Storage options are parsed and ignored."""
     reader.next()
 
 
@@ -142,7 +142,9 @@ def _generated(reader: Reader, draft: _Draft) -> None:
     if not always:
         raise errors.SyntaxProblem(detail=f'generated column "{draft.name}" must be GENERATED ALWAYS')
     if not reader.take("stored"):
-        raise errors.FeatureNotSupported(feature="a virtual generated column", instead="Write STORED after it.")
+        raise errors.FeatureNotSupported(
+            feature="a virtual generated column", instead="Write STORED after the expression."
+        )
 
 
 def _read_identity(reader: Reader, draft: _Draft, always: bool) -> IdentityDefinition:

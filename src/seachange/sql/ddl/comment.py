@@ -9,7 +9,7 @@ from seachange.sql.ddl.object import read_object_name, read_role
 from seachange.sql.text.names import read_column_path, read_relation
 from seachange.sql.text.tokens import Reader
 
-# What else can have a comment in PostgreSQL.
+# Other objects that can have a comment in PostgreSQL.
 _OTHERS = frozenset(
     [
         "access",
@@ -74,6 +74,6 @@ def _read_kind(reader: Reader) -> ObjectKind:
     other = reader.plain()
     if other in _OTHERS:
         raise errors.FeatureNotSupported(
-            feature=f"COMMENT ON {other.upper()}", instead="There are no such objects: leave it out."
+            feature=f"COMMENT ON {other.upper()}", instead="Such objects do not exist here; omit the statement."
         )
     raise reader.problem()

@@ -1,4 +1,4 @@
-"""Constraints as they stand in CREATE TABLE and ALTER TABLE: CHECK, UNIQUE, PRIMARY KEY, REFERENCES, FOREIGN KEY."""
+"""Constraints in CREATE TABLE and ALTER TABLE: CHECK, UNIQUE, PRIMARY KEY, REFERENCES, FOREIGN KEY."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Action], ...] = (
     (("set", "default"), Action.SET_DEFAULT),
 )
 _USING_INDEX: tuple[tuple[str, ...], ...] = (("unique", "using", "index"), ("primary", "key", "using", "index"))
-# What PostgreSQL knows of constraints and we do not, and what to do instead.
+# Constraint options of PostgreSQL that are not supported, with hints.
 _REFUSED_OPTIONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("deferrable",), "Only foreign keys can be deferred."),
     (("initially", "deferred"), "Only foreign keys can be deferred."),
-    (("include",), "CREATE UNIQUE INDEX ... INCLUDE works."),
+    (("include",), "Use CREATE UNIQUE INDEX ... INCLUDE."),
     (("with",), "Leave it out."),
-    (("using",), "Leave it out; in ALTER TABLE ... ADD, USING INDEX works."),
-    (("not", "enforced"), "Leave it out, or leave the constraint out."),
-    (("enforced",), "Leave it out: it always is."),
+    (("using",), "Omit it, or use USING INDEX in ALTER TABLE ... ADD."),
+    (("not", "enforced"), "Omit it, or omit the constraint."),
+    (("enforced",), "Omit it: constraints are always enforced."),
 )
-# With which words a constraint of a table, as opposed to one of a column, begins.
+# The keywords with which a table constraint begins, as opposed to a column constraint.
 TABLE_CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign", "exclude", "like")
 
 
 @dataclass(slots=True)
 class Constraints:
-    """What a statement declares besides columns, in its order."""
+    """The constraints of a statement, in order."""
 
     primary: list[KeyDefinition] = field(default_factory=list)
     unique: list[KeyDefinition] = field(default_factory=list)
@@ -62,7 +62,7 @@ def read_table_constraint(reader: Reader, found: Constraints) -> None:
 
 
 def read_added_constraint(reader: Reader) -> RuleDefinition | KeyDefinition:
-    """A constraint as ALTER TABLE ADD has it: it may be NOT VALID, or take over an index."""
+    """A constraint of ALTER TABLE ADD, which may be NOT VALID or use an existing index."""
     found = Constraints()
     key = _take_index(reader)
     if key is not None:
@@ -73,12 +73,12 @@ def read_added_constraint(reader: Reader) -> RuleDefinition | KeyDefinition:
     if not reader.take("not", "valid"):
         return constraint
     if isinstance(constraint, KeyDefinition):
-        raise errors.FeatureNotSupported(feature="a key that is NOT VALID", instead="Leave NOT VALID out.")
+        raise errors.FeatureNotSupported(feature="a key that is NOT VALID", instead="Omit NOT VALID.")
     return replace(constraint, not_valid=True)
 
 
 def _take_index(reader: Reader) -> KeyDefinition | None:
-    """[CONSTRAINT name] {UNIQUE | PRIMARY KEY} USING INDEX index, or nothing taken."""
+    """[CONSTRAINT name] {UNIQUE | PRIMARY KEY} USING INDEX index; reads nothing if it is something else."""
     named = 2 if reader.at("constraint") else 0
     for words in _USING_INDEX:
         if all(reader.peek(named + i) == Word(TokenKind.WORD, word) for i, word in enumerate(words)):
@@ -90,7 +90,7 @@ def _take_index(reader: Reader) -> KeyDefinition | None:
 
 
 def read_column_constraint(reader: Reader, column: str, name: str | None, found: Constraints) -> bool:
-    """False if what follows is no constraint of a column."""
+    """False if no column constraint follows."""
     if reader.take("primary", "key"):
         key = KeyDefinition((column,), name, primary=True)
         found.primary.append(_read_key_options(reader, key))
@@ -112,7 +112,7 @@ def _read_key(reader: Reader, key: KeyDefinition) -> KeyDefinition:
 
 
 def _read_key_options(reader: Reader, key: KeyDefinition) -> KeyDefinition:
-    """What follows a key: only what is so anyway."""
+    """Options of a key: only the defaults are accepted."""
     while reader.take("not", "deferrable") or reader.take("initially", "immediate"):
         pass
     _refuse_options(reader)
@@ -139,7 +139,7 @@ def _refuse_constraint(reader: Reader) -> errors.Error:
 
 
 def read_nulls_distinct(reader: Reader) -> bool:
-    """NULLS [NOT] DISTINCT of a unique key: whether rows with a NULL in it differ from all others, as by default."""
+    """NULLS [NOT] DISTINCT of a unique key: whether NULLs are distinct, which is the default."""
     distinct = not reader.take("nulls", "not", "distinct")
     reader.take("nulls", "distinct")
     return distinct
@@ -164,13 +164,13 @@ def _read_option(reader: Reader, key: ForeignKeyDefinition) -> ForeignKeyDefinit
 
 
 def _read_match(reader: Reader, key: ForeignKeyDefinition) -> ForeignKeyDefinition:
-    """Of a single column, FULL says what SIMPLE says."""
+    """For a single column, FULL means the same as SIMPLE."""
     if reader.take("simple") or (len(key.columns) == 1 and reader.take("full")):
         return key
     if reader.take("full"):
         return replace(key, match_full=True)
     if reader.take("partial"):
-        raise errors.FeatureNotSupported(feature="MATCH PARTIAL", instead="MATCH SIMPLE and MATCH FULL work.")
+        raise errors.FeatureNotSupported(feature="MATCH PARTIAL", instead="MATCH SIMPLE and MATCH FULL are supported.")
     raise reader.problem()
 
 

@@ -1,4 +1,4 @@
-"""Defaults of columns: a constant where the text is one, else an expression."""
+"""Column defaults: a constant where possible, otherwise an expression."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _WORDS: dict[str, ConstantDefault] = {
     "true": ConstantDefault("true"),
     "false": ConstantDefault("false"),
 }
-# Of a table of type names, those of one word: they may stand before a literal.
+# Type names of one word, which may precede a literal.
 _TIMES = frozenset({Kind.TIMESTAMPTZ, Kind.TIMESTAMP, Kind.DATE, Kind.TIME})
 _TYPED = frozenset(alias for alias in KIND_BY_ALIAS if " " not in alias)
 
 
 def read_default(reader: Reader, stops: frozenset[str] = frozenset(), target: ColumnType | None = None) -> Default:
-    """`stops` are the words that may follow; `target` the type of the column, where it is known."""
+    """`stops` are the keywords that may follow; `target` is the type of the column, where it is known."""
     phrase = reader.phrase(stops)
     text = phrase.source
     constant = _take_constant(phrase)
@@ -47,16 +47,15 @@ def _take_constant(reader: Reader) -> ConstantDefault | None:
     if constant.read_as is not None:
         times.insert(0, constant.read_as)
     if len(times) > 1:
-        # One after the other: that is an expression.
+        # Several literals in a row: an expression.
         return None
     created = tuple(cast for cast in casts if isinstance(cast, UserType))
     return replace(constant, casts=created, read_as=times[0] if times else None)
 
 
 def _take_casts(reader: Reader) -> list[ColumnType]:
-    """The value is read as one of the column's type in any case: a cast to a built-in type says nothing, unless it is
-    to a time, of which a time zone makes another. Whether a type that somebody created is there, and the column's, is
-    for those to say who know the catalog."""
+    """The value is read as one of the column's type in any case, so a cast to a built-in type has no effect, except for
+    time types, where the time zone matters. User-defined types are resolved later, with the catalog."""
     casts = []
     while reader.take_symbol("::"):
         casts.append(read_column_type(reader))

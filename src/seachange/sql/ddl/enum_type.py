@@ -26,7 +26,7 @@ ValueChange = AddEnumValue | RenameEnumValue | DropEnumValue
 def read_create_type(reader: Reader) -> CreateEnum:
     name = read_relation(reader)
     if not reader.take("as", "enum"):
-        raise _refuse(reader, "CREATE TYPE", ("as", "("), "CREATE TYPE ... AS ENUM works.")
+        raise _refuse(reader, "CREATE TYPE", ("as", "("), "CREATE TYPE ... AS ENUM is supported.")
     reader.expect_symbol("(")
     if reader.take_symbol(")"):
         return CreateEnum(name, ())
@@ -43,12 +43,13 @@ def read_alter_type(reader: Reader) -> ValueChange | RenameObject | MoveObject |
     for words, read in _VALUES:
         if reader.take(*words):
             return read(reader, name)
-    instead = "ADD, RENAME and DROP VALUE, RENAME TO, SET SCHEMA and OWNER TO work."
+    instead = "ADD, RENAME and DROP VALUE, RENAME TO, SET SCHEMA and OWNER TO are supported."
     raise _refuse(reader, "ALTER TYPE", ("add", "alter", "drop", "rename", "set"), instead)
 
 
 def _refuse(reader: Reader, statement: str, known: tuple[str, ...], instead: str) -> errors.Error:
-    """`known` are the words that PostgreSQL would go on from; at the end of the text it would be a base type."""
+    """`known` are the keywords with which PostgreSQL's grammar continues; at the end of the text it would be a base
+    type."""
     if not reader.at_end and reader.plain() not in known:
         return reader.problem()
     return errors.FeatureNotSupported(feature=f"this form of {statement}", instead=instead)

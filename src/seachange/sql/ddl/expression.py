@@ -1,8 +1,8 @@
-"""Expressions in DDL: what each use of one may contain, and their DuckDB text with gaps for the columns.
+"""Expressions in DDL: what each use may contain, and their DuckDB text with gaps for the columns.
 
-**Invariant:** an expression is checked and translated once, where it is parsed. What a CHECK, a DEFAULT, a generated
+**Invariant:** an expression is checked and translated once, when it is parsed. What a CHECK, a DEFAULT, a generated
 column or USING may contain, and how volatile a function is, is data. Columns are gaps in the text until they are bound;
-a sequence is the `sequence_call` of its name, which cannot occur within a literal.
+a sequence is the `sequence_call` of its name, which cannot occur in a literal.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from seachange.sql.translate.functions import TABLE_FUNCTIONS
 from seachange.sql.translate.guard import function_name, text_of, user_type
 from seachange.sql.translate.time_functions import spell_now
 
-# Stands in generated text around the number of a column or sequence; no expression may contain it.
+# Encloses the number of a column or sequence in generated text; no expression may contain it.
 _GAP = "\x01"
 _COLUMN_GAPS = re.compile(f'"{_GAP}c([0-9]+){_GAP}"')
 _SEQUENCE_GAPS = re.compile(f'"{_GAP}s([0-9]+){_GAP}"')
 _LABEL_GAPS = re.compile(f'"{_GAP}l([0-9]+){_GAP}"')
-_INSTEAD = "Write an expression that has one value for each row by itself."
+_INSTEAD = "Write an expression that depends on the row's own values only."
 _CONTROL = re.compile("[\x00\x01]")
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Where an expression stands: `name` as PostgreSQL's messages have it, and what is allowed there."""
+    """The context of an expression: `name` as in PostgreSQL's messages, and what is allowed there."""
 
     name: str
     columns: bool
     volatility: Volatility
-    # Whether a function that is too volatile makes the object invalid, rather than being something we cannot do.
+    # Whether a function that is too volatile makes the definition invalid, rather than unsupported.
     invalid: bool = False
 
 
@@ -62,13 +62,13 @@ TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOL
 
 
 def compile_expression(text: str, use: Use, target: ColumnType | None = None) -> ExpressionDefinition:
-    """`target` is the type of the column that the value is for: it is cast to that in any case, so the expression need
-    not end in such a cast, which DuckDB could not do if somebody created the type."""
+    """`target` is the type of the column that gets the value. The value is cast to it in any case, so a final cast of
+    the expression is removed: DuckDB cannot cast to user-defined types."""
     try:
-        # The root is replaced like any other node, since there is always one above it.
+        # A parent, so that the root is replaced like any other node.
         select = exp.Select(expressions=[_without_cast(_parse(text, use), target)])
         spell_now(select)
-        # Looked for in the tree: an escape may stand for such a character.
+        # Searched in the tree, since an escape may denote such a character.
         if any(_CONTROL.search(text_of(node)) for node in select.walk()):
             raise errors.SyntaxProblem(detail=f"control characters are not allowed in {use.name}")
         _refuse_constructs(select.expressions[0], use)
@@ -81,13 +81,13 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
         raise errors.StatementTooComplex() from None
     if any(isinstance(hole, UserCast) for hole in template.types):
         raise errors.FeatureNotSupported(
-            feature=f"a cast to a type that was created in {use.name}", instead="Cast a label, or leave the cast out."
+            feature=f"a cast to a user-defined type in {use.name}", instead="Cast a label, or omit the cast."
         )
     if template.session_values:
         raise errors.FeatureNotSupported(
-            feature=f"the user or database of the session in {use.name}", instead="Give the value in the statement."
+            feature=f"the user or database of the session in {use.name}", instead="Write the value in the statement."
         )
-    # DuckDB's text may use the columns in another order than the user's, or one of them twice.
+    # DuckDB's text may use the columns in another order than the user's, or repeat one.
     parts = _COLUMN_GAPS.split(template.pieces[0].removeprefix("SELECT "))
     pieces = [_SEQUENCE_GAPS.sub(lambda gap: sequence_call(sequences[int(gap[1])]), part) for part in parts[0::2]]
     pieces = [_LABEL_GAPS.sub(lambda gap: labels[int(gap[1])], piece) for piece in pieces]
@@ -96,7 +96,7 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
 
 
 def _parse(text: str, use: Use) -> exp.Expr:
-    """The expression in exactly one pair of parentheses, so that it can stand anywhere."""
+    """The expression in exactly one pair of parentheses, so that it can be used anywhere."""
     statements = split_script(f"SELECT (\n{text}\n)")
     tree = parse_tree(statements[0])
     if len(statements) != 1 or not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
@@ -118,7 +118,7 @@ def _without_cast(tree: exp.Expr, target: ColumnType | None) -> exp.Expr:
 
 
 def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
-    """What has no value of one row alone: the errors are PostgreSQL's."""
+    """Rejects constructs that have no value for a single row, with PostgreSQL's errors."""
     if tree.find(exp.Query):
         raise errors.FeatureNotSupported(feature=f"a subquery in {use.name}", instead=_INSTEAD)
     if tree.find(exp.Window):
@@ -157,7 +157,7 @@ def _cut_columns(select: exp.Expr, use: Use) -> list[str]:
             )
         if column.table:
             raise errors.FeatureNotSupported(
-                feature=f"a column with the name of its table in {use.name}", instead="Leave out the table."
+                feature=f"a column with the name of its table in {use.name}", instead="Omit the table name."
             )
         columns.append(folded(column.this))
         column.replace(exp.column(f"{_GAP}c{len(columns) - 1}{_GAP}", quoted=True))
@@ -165,7 +165,7 @@ def _cut_columns(select: exp.Expr, use: Use) -> list[str]:
 
 
 def _cut_labels(select: exp.Expr) -> list[str]:
-    """Labels that are cast to an enum type: what type that is, and whether it has them, the catalog tells."""
+    """Labels that are cast to an enum type: the catalog resolves the type and checks the label."""
     labels: list[str] = []
     for cast in list(select.find_all(exp.Cast)):
         value, type_ = cast.this.unnest(), user_type(cast.to)
@@ -176,7 +176,7 @@ def _cut_labels(select: exp.Expr) -> list[str]:
 
 
 def _cut_sequences(select: exp.Expr) -> list[RelationName]:
-    """DuckDB has a function of this name, on sequences of its own: ours is put in after the text has been checked."""
+    """DuckDB has a function of this name for its own sequences: ours is inserted after the text has been checked."""
     sequences: list[RelationName] = []
     for call in [c for c in select.find_all(exp.Anonymous) if c.name.lower() == "nextval"]:
         sequences.append(_read_sequence(call))
@@ -188,11 +188,11 @@ def _read_sequence(call: exp.Anonymous) -> RelationName:
     arguments = [a.this if isinstance(a, exp.Cast) else a for a in call.expressions]
     if len(arguments) != 1 or not isinstance(arguments[0], exp.Literal) or not arguments[0].is_string:
         raise errors.FeatureNotSupported(
-            feature="nextval of anything but a name", instead="Write nextval('name of the sequence')."
+            feature="nextval of anything but a name", instead="Write nextval('sequence_name')."
         )
     statements = split_script(arguments[0].name)
     if len(statements) != 1:
-        raise errors.SyntaxProblem(detail="nextval takes the name of a sequence")
+        raise errors.SyntaxProblem(detail="nextval requires the name of a sequence")
     reader = Reader(statements[0].words, statements[0].text)
     name = read_relation(reader)
     reader.expect_end()

@@ -1,4 +1,4 @@
-"""CREATE EXTENSION of what is built in, which is accepted, and of all others, which is not."""
+"""CREATE EXTENSION: accepted for extensions whose functions are built in, rejected for others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seachange.sql.ddl.object import take_cascade
 from seachange.sql.text.names import read_list
 from seachange.sql.text.tokens import Reader
 
-# What applications want of these is there: gen_random_uuid, uuid_generate_v4.
+# The functions that applications use of these are built in: gen_random_uuid, uuid_generate_v4.
 BUILT_IN = frozenset({"plpgsql", "pgcrypto", "uuid-ossp"})
 
 
@@ -42,6 +42,6 @@ def _read_name(reader: Reader) -> str:
     if name not in BUILT_IN:
         raise errors.FeatureNotSupported(
             feature=f"extension {name}",
-            instead=f"Built in is what {', '.join(sorted(BUILT_IN))} are used for: leave the statement out.",
+            instead=f"The functions of {', '.join(sorted(BUILT_IN))} are built in; omit other extensions.",
         )
     return name

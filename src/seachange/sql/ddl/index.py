@@ -21,7 +21,7 @@ IndexKey = str | ExpressionDefinition
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """`nulls_swapped`: its NULLs stand at the other end than where its order has them."""
+    """`nulls_swapped`: NULLs sort at the other end than by default."""
 
     key: IndexKey
     descending: bool
@@ -77,7 +77,7 @@ def _read_keys(reader: Reader) -> list[_Key]:
 
 
 def _read_key(reader: Reader) -> _Key:
-    """A column, a function call, or any expression in parentheses; then the order."""
+    """A column, a function call, or an expression in parentheses; then the sort order."""
     first, following = reader.peek(), reader.peek(1)
     key: IndexKey
     if first is not None and first.kind is TokenKind.SYMBOL:
@@ -102,14 +102,14 @@ def _read_key(reader: Reader) -> _Key:
 
 
 def _expression(text: str) -> IndexKey:
-    """An expression that is nothing but a column is that column."""
+    """An expression that is only a column is that column."""
     found = compile_expression(text, INDEX)
     bare = len(found.columns) == 1 and all(not piece.strip("() ") for piece in found.pieces)
     return found.columns[0] if bare else found
 
 
 def _rest(reader: Reader) -> str:
-    """What is left of the statement, for another parser."""
+    """The rest of the statement, for another parser."""
     first = reader.peek()
     if first is None:
         raise reader.problem()
@@ -125,7 +125,7 @@ def read_drop_index(reader: Reader) -> DropIndex:
     cascade = take_cascade(reader)
     if concurrently and (cascade or len(indexes) > 1):
         raise errors.FeatureNotSupported(
-            feature="DROP INDEX CONCURRENTLY with several indexes or CASCADE", instead="Drop one at a time."
+            feature="DROP INDEX CONCURRENTLY with several indexes or CASCADE", instead="Drop one index at a time."
         )
     return DropIndex(indexes, if_exists, cascade, concurrently)
 

@@ -1,7 +1,7 @@
 """USING of CREATE INDEX, and operator classes.
 
-There is one kind of index here, a btree. Others are taken where a btree finds the same rows: by equality, or by order.
-What looks into a value is refused: parts of a document, words, trigrams, ranges that overlap.
+All indexes are btrees. Other methods are accepted where a btree finds the same rows, by equality or by order. Methods
+that search inside a value (documents, words, trigrams, overlapping ranges) are rejected.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _PLAIN_TYPES = (
     *("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar", "bytea"),
     *("date", "time", "timestamp", "timestamptz", "interval", "uuid", "enum", "oid", "name"),
 )
-# Those that mean the order that keys have here: that of their type, of texts by their bytes. Of a brin, they are about
-# the least and greatest values, or the values, of some rows.
+# Operator classes with the order of keys here: that of the type, texts by their bytes. For a brin, those of minimum and
+# maximum or of values.
 _OPERATOR_CLASSES = frozenset(
     {
         *(f"{name}_ops" for name in _PLAIN_TYPES),
@@ -26,7 +26,7 @@ _OPERATOR_CLASSES = frozenset(
         *(f"{name}_{kind}_ops" for name in _PLAIN_TYPES for kind in ("minmax", "minmax_multi", "bloom")),
     }
 )
-# Those that look into values.
+# Operator classes that search inside values.
 _OTHER_CLASSES = frozenset(
     {
         *("gin_trgm_ops", "gist_trgm_ops", "array_ops", "jsonb_ops", "jsonb_path_ops", "tsvector_ops", "tsquery_ops"),
@@ -50,7 +50,7 @@ def read_method(reader: Reader, unique: bool) -> str:
 
 
 def skip_operator_class(reader: Reader) -> None:
-    """Behind a key, if there is one."""
+    """After a key, if there is one."""
     word = reader.peek()
     if (
         word is None
@@ -58,15 +58,15 @@ def skip_operator_class(reader: Reader) -> None:
         or (word.kind is TokenKind.WORD and word.text in _ORDER_WORDS)
     ):
         return
-    # A dump names its schema.
+    # pg_dump writes its schema.
     name = read_relation(reader).name
     if name in _OTHER_CLASSES or name.endswith("_inclusion_ops"):
         raise errors.FeatureNotSupported(
-            feature=f"an index with operator class {name}, which looks into values,",
-            instead="Leave the index out: what it would be asked for is found by a scan.",
+            feature=f"an index with operator class {name}, which searches inside values,",
+            instead="Omit the index; these queries use a table scan.",
         )
     if name not in _OPERATOR_CLASSES:
         raise errors.UndefinedObject(kind="operator class", name=name)
     if reader.at_symbol("("):
-        # How a brin sums up its rows.
+        # Parameters of a brin operator class.
         reader.parenthesized()

@@ -1,4 +1,4 @@
-"""What every kind of object has: DROP, RENAME TO, SET SCHEMA, OWNER TO."""
+"""Statements that all kinds of objects share: DROP, RENAME TO, SET SCHEMA, OWNER TO."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from seachange.model.statements.object_statements import ChangeOwner, DropObject
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
-# Objects that are in no schema.
+# Kinds that are not in a schema.
 _TOP = frozenset({ObjectKind.DATABASE, ObjectKind.SCHEMA})
 SESSION_ROLES = ("current_user", "current_role", "session_user")
 

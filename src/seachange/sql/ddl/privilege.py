@@ -14,7 +14,7 @@ from seachange.sql.text.tokens import Reader
 ALL = ("ALL",)
 _KNOWN = frozenset(privilege for known in PRIVILEGES.values() for privilege in known)
 _SPELLINGS: dict[str, str] = {"TEMP": "TEMPORARY"}
-# Words of privileges that PostgreSQL knows on what does not exist here.
+# PostgreSQL's privileges on objects that do not exist here.
 _OTHER_PRIVILEGES = frozenset({"EXECUTE", "SET", "ALTER", "MAINTAIN"})
 _OTHER_KINDS = frozenset(
     ["domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"]
@@ -73,7 +73,7 @@ def _read_privilege(reader: Reader) -> str:
     word = reader.name().upper()
     if reader.at_symbol("("):
         raise errors.FeatureNotSupported(
-            feature="a privilege on columns", instead="Grant it on the table, or on a view of these columns."
+            feature="a privilege on columns", instead="Grant it on the table, or on a view with these columns."
         )
     return _SPELLINGS.get(word, word)
 
@@ -90,11 +90,11 @@ def _read_names(reader: Reader) -> tuple[ObjectKind, tuple[RelationName, ...], b
     if reader.take("all"):
         return (*_read_all(reader), True)
     other = reader.plain()
-    # The word of a kind may be the name of a table too, unless a name follows it.
+    # The keyword of a kind may be a table's name, unless a name follows it.
     is_kind = reader.peek(1) is not None and reader.plain(1) not in _AFTER_NAME
     if is_kind and other in _OTHER_KINDS:
         raise errors.FeatureNotSupported(
-            feature=f"a privilege on a {other}", instead="There are no such objects: leave it out."
+            feature=f"a privilege on a {other}", instead="Such objects do not exist here; omit the statement."
         )
     word = reader.take_any(*PRIVILEGES) if is_kind else None
     kind = ObjectKind(word) if word is not None else ObjectKind.TABLE
@@ -109,7 +109,7 @@ def _read_all(reader: Reader) -> tuple[ObjectKind, tuple[RelationName, ...]]:
     if plural is None:
         if reader.take_any("functions", "procedures", "routines"):
             raise errors.FeatureNotSupported(
-                feature="a privilege on functions", instead="There are none: leave it out."
+                feature="a privilege on functions", instead="There are no user-defined functions; omit the statement."
             )
         raise reader.problem()
     reader.expect("in", "schema")

@@ -1,4 +1,4 @@
-"""The DDL statements by their first words, and the refusal of those that do not exist here."""
+"""DDL statements by their first keywords, and the errors for unsupported ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DDL_READERS: tuple[
     tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs | CreateTemporary | RoleStatement]], ...
 ] = (
     (("create", "table"), read_create_table),
-    # Nothing is lost in a crash, which is more than it asks for.
+    # UNLOGGED is ignored: every table is durable.
     (("create", "unlogged", "table"), read_create_table),
     *((("create", *words, "table"), read_create_temporary) for words in _TEMPORARY),
     (("drop", "table"), read_drop_table),
@@ -99,30 +99,30 @@ DDL_READERS: tuple[
 
 _VERBS = ("create", "alter", "drop")
 _MODIFIERS = ("or", "replace", "on", "constraint", "event", "global", "local")
-_FUNCTIONS = "There are no functions: compute in queries, or use a generated column."
-_TRIGGERS = "There are no triggers: use constraints, defaults or generated columns."
-# What may stand after CREATE, ALTER and DROP in PostgreSQL, and what to do instead.
+_FUNCTIONS = "User-defined functions are not supported: compute in queries, or use a generated column."
+_TRIGGERS = "Triggers are not supported: use constraints, defaults or generated columns."
+# PostgreSQL's keywords after CREATE, ALTER and DROP that are not supported, with hints.
 _REFUSED: dict[str, str] = {
     **dict.fromkeys(("function", "procedure", "routine", "aggregate", "language", "transform"), _FUNCTIONS),
     **dict.fromkeys(("trigger", "rule"), _TRIGGERS),
-    **dict.fromkeys(("operator", "cast", "conversion", "collation", "text"), "The built-in ones are all there are."),
+    **dict.fromkeys(("operator", "cast", "conversion", "collation", "text"), "Only the built-in ones are supported."),
     **dict.fromkeys(("foreign", "server", "publication", "subscription"), "Load the data with INSERT or COPY."),
-    **dict.fromkeys(("temp", "temporary", "unlogged"), "Temporary tables are all there is of these."),
-    "extension": "Leave the statement out.",
+    **dict.fromkeys(("temp", "temporary", "unlogged"), "Only temporary tables are supported."),
+    "extension": "Omit the statement.",
     "domain": "Use the type itself, with a CHECK on each column.",
     "policy": "Use views, and privileges on them.",
     "materialized": "Use a view, or a table that is filled by INSERT ... SELECT.",
     "recursive": "Write WITH RECURSIVE in the query of the view.",
-    "tablespace": "All data is in the database's folder.",
-    "access": "There are no access methods to choose from.",
-    "statistics": "Statistics are kept without being asked for.",
-    "user": "There are no user mappings.",
-    **dict.fromkeys(("large", "system"), "Leave the statement out."),
+    "tablespace": "All data is stored in the database's folder.",
+    "access": "Access methods cannot be chosen.",
+    "statistics": "Statistics are maintained automatically.",
+    "user": "User mappings are not supported.",
+    **dict.fromkeys(("large", "system"), "Omit the statement."),
 }
 
 
 def refuse_ddl(reader: Reader) -> None:
-    """Answers what PostgreSQL knows and we do not; returns if it is not DDL, or if PostgreSQL would not know it."""
+    """Raises an error for DDL that PostgreSQL supports and Seachange does not; returns for anything else."""
     verb = reader.take_any(*_VERBS)
     if verb is None:
         return

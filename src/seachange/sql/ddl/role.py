@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP ROLE, membership, default privileges, and what roles own."""
+"""CREATE, ALTER and DROP ROLE, membership, default privileges, REASSIGN and DROP OWNED."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from seachange.sql.text.names import read_list
 from seachange.sql.text.setting_words import read_settings
 from seachange.sql.text.tokens import Reader
 
-# Words that say whether a role may do something.
+# Keywords of role attributes.
 _FLAGS: dict[str, tuple[str, bool]] = {
     word: (name, wanted)
     for name, yes in (
@@ -37,7 +37,7 @@ _FLAGS: dict[str, tuple[str, bool]] = {
     )
     for word, wanted in ((yes, True), (f"no{yes}", False))
 }
-# What says nothing here.
+# Attributes that have no effect here.
 _IGNORED = frozenset({"replication", "noreplication", "bypassrls", "nobypassrls", "encrypted"})
 _DEFAULT_KINDS: dict[str, ObjectKind] = {
     "tables": ObjectKind.TABLE,
@@ -62,7 +62,7 @@ def _read_new_name(reader: Reader) -> str:
 
 def read_alter_role(reader: Reader) -> AlterRole | RenameRole | ChangeSettings:
     if reader.at("all"):
-        raise errors.FeatureNotSupported(feature="settings of all roles", instead="Write them into seachange.toml.")
+        raise errors.FeatureNotSupported(feature="settings of all roles", instead="Set them in seachange.toml.")
     name = read_role(reader)
     if reader.take("rename", "to"):
         return RenameRole(name, _read_new_name(reader))
@@ -109,7 +109,7 @@ def read_drop_role(reader: Reader) -> DropRoles:
 
 
 def grants_membership(reader: Reader) -> bool:
-    """Whether what follows names roles, not privileges on objects."""
+    """Whether role names follow, rather than privileges on objects."""
     ahead = 0
     while (word := reader.peek(ahead)) is not None:
         if word.text in ("on", "to", "from"):
@@ -150,7 +150,8 @@ def read_default_privileges(reader: Reader) -> ChangeDefaultPrivileges:
     plural = reader.take_any(*_DEFAULT_KINDS)
     if plural is None:
         raise errors.FeatureNotSupported(
-            feature=f"default privileges on {reader.plain()}", instead="There are no such objects: leave it out."
+            feature=f"default privileges on {reader.plain()}",
+            instead="Such objects do not exist here; omit the statement.",
         )
     kind = _DEFAULT_KINDS[plural]
     check_privileges(privileges, kind)

@@ -16,7 +16,7 @@ from seachange.sql.ddl.object import SESSION_ROLES, read_object_name, read_role,
 from seachange.sql.text.setting_words import read_settings
 from seachange.sql.text.tokens import Reader
 
-# What a new database is anyway: such options may stand there.
+# The accepted values of these options are what every database has.
 _ENCODINGS = frozenset({"utf8", "utf-8", "unicode", "default"})
 _TEMPLATES = frozenset({"template0", "template1", "default"})
 _SCHEMA_ELEMENTS = ("create", "grant")
@@ -26,12 +26,12 @@ def read_create_schema(reader: Reader) -> CreateSchema:
     if_not_exists = reader.take("if", "not", "exists")
     name = None if reader.at("authorization") else reader.name()
     owner = None
-    # Whoever creates it owns it.
+    # The role that creates it owns it.
     if reader.take("authorization") and not (name is not None and reader.take_any(*SESSION_ROLES)):
         owner = read_role(reader)
     if any(reader.at(word) for word in _SCHEMA_ELEMENTS):
         raise errors.FeatureNotSupported(
-            feature="CREATE SCHEMA with statements in it", instead="Send them on their own, after CREATE SCHEMA."
+            feature="CREATE SCHEMA with statements in it", instead="Send them separately, after CREATE SCHEMA."
         )
     named = name if name is not None else owner
     assert named is not None
@@ -53,7 +53,7 @@ def read_create_database(reader: Reader) -> CreateDatabase:
         value = reader.next().text
         if value.lower() not in (_ENCODINGS if option == "encoding" else _TEMPLATES):
             raise errors.FeatureNotSupported(
-                feature=f"{option.upper()} {value} of a database", instead="Leave it out: text is UTF-8."
+                feature=f"{option.upper()} {value} of a database", instead="Omit it: the encoding is always UTF-8."
             )
     return CreateDatabase(name, owner)
 

@@ -24,8 +24,8 @@ from seachange.values.types import Kind, SqlType
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 _BIGINT_MIN, _BIGINT_MAX = -(2**63), 2**63 - 1
 _UNSUPPORTED: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("sequence", "name"), "Leave it out, and rename the sequence afterwards."),
-    (("logged",), "Leave it out: every sequence is."),
+    (("sequence", "name"), "Omit it, and rename the sequence afterwards."),
+    (("logged",), "Omit it: every sequence is logged."),
     (("unlogged",), "Leave it out."),
 )
 
@@ -65,7 +65,7 @@ def _no(reader: Reader) -> bool:
     return False
 
 
-# The words of an option, the field that it sets and how its value is read. The first that fits is taken.
+# The keywords of an option, the field that it sets, and the reader of its value. The first match is used.
 _OPTIONS: tuple[tuple[tuple[str, ...], str, Callable[[Reader], Any]], ...] = (
     (("as",), "type", _read_sequence_type),
     (("increment",), "increment", _read_increment),
@@ -78,7 +78,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], str, Callable[[Reader], Any]], ...] = (
     (("cycle",), "cycle", _yes),
     (("no", "cycle"), "cycle", _no),
 )
-# Two fields that say the same thing in different ways.
+# Two fields that express the same thing.
 _ONE_OF: dict[str, str] = {
     "minimum": "no_minimum",
     "no_minimum": "minimum",
@@ -90,7 +90,7 @@ _ONE_OF: dict[str, str] = {
 
 
 class OptionReader:
-    """Collects options, each at most once. `restarts`: whether RESTART is one of them, as it is in ALTER."""
+    """Collects options, each at most once. `restarts`: whether RESTART is allowed, as in ALTER."""
 
     def __init__(self, reader: Reader, restarts: bool) -> None:
         self._reader = reader
@@ -178,6 +178,7 @@ def read_alter_sequence(reader: Reader) -> AlterSequence | RenameObject | MoveOb
         raise reader.problem()
     if reader.at("set"):
         raise errors.FeatureNotSupported(
-            feature="this form of ALTER SEQUENCE", instead="The options, RENAME TO, SET SCHEMA and OWNER TO work."
+            feature="this form of ALTER SEQUENCE",
+            instead="The sequence options, RENAME TO, SET SCHEMA and OWNER TO are supported.",
         )
     return AlterSequence(name, *_read_options(reader, restarts=True), if_exists)

@@ -1,4 +1,4 @@
-"""What PostgreSQL is told of how it keeps a table or index: read, and of no account here."""
+"""Storage parameters: parsed and ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seachange import errors
 from seachange.sql.text.names import read_list
 from seachange.sql.text.tokens import Reader, TokenKind
 
-# Of tables and of indexes; those of autovacuum have a prefix.
+# Of tables and indexes; those of autovacuum have a prefix.
 _PARAMETERS = (
     *("fillfactor", "parallel_workers", "toast_tuple_target", "user_catalog_table", "vacuum_index_cleanup"),
     *("vacuum_truncate", "deduplicate_items", "buffering", "fastupdate", "oids"),
@@ -19,7 +19,7 @@ _OF_TOAST = "toast"
 
 
 def take_storage(reader: Reader) -> None:
-    """WITH (parameter = value, ...), WITHOUT OIDS and TABLESPACE pg_default, as far as they are there."""
+    """WITH (parameter = value, ...), WITHOUT OIDS and TABLESPACE pg_default, if present."""
     if reader.take("with"):
         reader.expect_symbol("(")
         read_list(reader, _read_parameter)
@@ -29,7 +29,7 @@ def take_storage(reader: Reader) -> None:
     reader.take("tablespace", "pg_default")
 
 
-# Of the values of a column, each followed by a word or number.
+# Column options, each followed by a word or number.
 _OF_COLUMN = ("statistics", "storage", "compression")
 _OF_TABLE = (
     *(("set", "logged"), ("set", "unlogged"), ("set", "without", "cluster"), ("set", "without", "oids")),
@@ -39,7 +39,7 @@ _STATISTICS = frozenset({"n_distinct", "n_distinct_inherited"})
 
 
 def take_column_storage(reader: Reader) -> bool:
-    """SET STATISTICS, STORAGE or COMPRESSION, or SET and RESET of what is said of a column's values."""
+    """SET STATISTICS, STORAGE or COMPRESSION, or SET and RESET of attribute options."""
     for word in _OF_COLUMN:
         if reader.take("set", word):
             reader.take_symbol("-")
@@ -49,7 +49,7 @@ def take_column_storage(reader: Reader) -> bool:
 
 
 def take_table_storage(reader: Reader) -> bool:
-    """What ALTER TABLE says of how a table is kept."""
+    """Storage actions of ALTER TABLE."""
     if any(reader.take(*words) for words in _OF_TABLE):
         return True
     if reader.take("cluster", "on"):

@@ -27,7 +27,7 @@ from seachange.sql.ddl.storage_parameters import take_storage
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
-# What may come along with LIKE; the last three have nothing to say here.
+# Options of LIKE; the last three have no effect here.
 _LIKE_OPTIONS = (
     "defaults",
     "generated",
@@ -40,14 +40,14 @@ _LIKE_OPTIONS = (
     "compression",
 )
 _DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
-# How a table can be created in PostgreSQL and not here, and what to do instead.
+# Forms of CREATE TABLE that are not supported, with hints.
 _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("partition",), "a partitioned table", "Create a table without partitions."),
     (("inherits",), "a table that inherits", "List all columns."),
     (("of",), "a table of a type", "List the columns."),
     (("using",), "a table access method", "Leave it out."),
     (("tablespace",), "a tablespace", "Leave it out."),
-    (("on", "commit"), "ON COMMIT of a table that stays", "Create a temporary table."),
+    (("on", "commit"), "ON COMMIT for a table that is not temporary", "Create a temporary table."),
 )
 
 
@@ -56,7 +56,7 @@ def read_create_temporary(reader: Reader) -> CreateTemporary:
     create = _read_table(reader, lambda: actions.extend(_take_on_commit(reader)))
     if create.table.schema not in (None, OWN_SCHEMA):
         raise errors.InvalidTableDefinition(
-            name=create.table, detail="a temporary table is in no schema but that of its session"
+            name=create.table, detail="a temporary table cannot be created in another schema"
         )
     own = replace(create, table=RelationName(OWN_SCHEMA, create.table.name))
     return CreateTemporary(own, actions[0] if actions else OnCommit.PRESERVE)
@@ -108,7 +108,7 @@ def _read_table(reader: Reader, take_option: Callable[[], None]) -> CreateTable 
 
 
 def _is_name_list(reader: Reader) -> bool:
-    """Names in parentheses, and then AS."""
+    """Whether names in parentheses follow, and then AS."""
     at = 0
     while (opening := reader.peek(at)) is not None and opening.text == ("," if at else "("):
         at += 2

@@ -1,4 +1,4 @@
-"""CREATE VIEW and ALTER VIEW, and what the query of a view reads."""
+"""CREATE VIEW and ALTER VIEW."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _read_create(reader: Reader, or_replace: bool) -> CreateView:
         raise errors.FeatureNotSupported(feature="an option of a view", instead="Leave it out.")
     reader.expect("as")
     if reader.ends_with("check", "option"):
-        raise errors.FeatureNotSupported(feature="WITH CHECK OPTION", instead="Leave it out: views are read only.")
+        raise errors.FeatureNotSupported(feature="WITH CHECK OPTION", instead="Omit it: views are read-only.")
     if not reader.at_symbol("(") and not any(reader.at(word) for word in _QUERY_WORDS):
         raise reader.problem()
     query = reader.rest()
@@ -46,9 +46,9 @@ def _parse_query(query: str) -> exp.Expr:
     (raw,) = split_script(query)
     tree = parse_tree(raw)
     if not isinstance(tree, exp.Query | exp.Values):
-        raise errors.SyntaxProblem(detail="a view is made of a query")
+        raise errors.SyntaxProblem(detail="a view requires a query")
     if tree.find(exp.Parameter, exp.Placeholder):
-        raise errors.SyntaxProblem(detail="a view takes no parameters")
+        raise errors.SyntaxProblem(detail="a view cannot have parameters")
     if take_databases(tree):
         raise errors.FeatureNotSupported(feature="the name of a database in a view", instead="Leave it out.")
     check_tree(plain_names(tree))
@@ -64,6 +64,6 @@ def read_alter_view(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
     if any(reader.at(word) for word in ("alter", "rename", "set", "reset")):
         raise errors.FeatureNotSupported(
             feature="this form of ALTER VIEW",
-            instead="RENAME TO, SET SCHEMA, OWNER TO and CREATE OR REPLACE VIEW work.",
+            instead="RENAME TO, SET SCHEMA, OWNER TO and CREATE OR REPLACE VIEW are supported.",
         )
     raise reader.problem()

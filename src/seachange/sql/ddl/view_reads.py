@@ -1,7 +1,7 @@
-"""The relations and columns that a query reads, as far as can be told without knowing the relations.
+"""The relations and columns that a query reads, found without knowing the relations.
 
-Names in the tree are folded. Where a name leaves several meanings open all of them count: a dependency too many is
-found out with the catalog, one too few is not.
+Names in the tree are folded. If a name is ambiguous, all its meanings count: a superfluous dependency is found out with
+the catalog, a missing one is not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _used_by(node: exp.Expr) -> Iterator[Used]:
         case exp.Star() if isinstance(node.parent, exp.Select):
             yield from _stars(node.parent)
         case exp.Join() if isinstance(node.parent, exp.Select):
-            # The columns of a natural join are known to the catalog only.
+            # The columns of a natural join are known only to the catalog.
             if node.method:
                 yield from _stars(node.parent)
             yield from ((None, name.name) for name in node.args.get("using") or ())
@@ -54,7 +54,7 @@ def _used_by_column(column: exp.Column) -> Iterator[Used]:
             yield (_relation(source), name)
         return
     sources = [source for scope in scopes for source in _sources(scope)]
-    # A table where a value stands is all of its columns.
+    # A table used as a value is all of its columns.
     rows = [source for source in sources if _is_row(source, column)]
     yield from ((_relation(source), None) for source in rows)
     if len(sources) != 1 or rows or _is_renamed(sources[0]) or _names_output(scopes[-1], column):
@@ -64,14 +64,14 @@ def _used_by_column(column: exp.Column) -> Iterator[Used]:
 
 
 def _relation(source: exp.Expr | None) -> RelationName | None:
-    """None for what is no relation of the catalog: a subquery, a WITH query, a function."""
+    """None for anything but a relation of the catalog: a subquery, a WITH query, a function."""
     if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier) or is_cte_reference(source):
         return None
     return RelationName(source.db or None, source.name)
 
 
 def _is_renamed(source: exp.Expr | None) -> bool:
-    """Whether its columns have other names here, given by their order."""
+    """Whether its columns are renamed here, by position."""
     alias = source.args.get("alias") if source is not None and _relation(source) is not None else None
     return isinstance(alias, exp.TableAlias) and bool(alias.columns)
 
@@ -81,7 +81,7 @@ def _is_row(source: exp.Expr, column: exp.Column) -> bool:
 
 
 def _names_output(select: exp.Select, column: exp.Column) -> bool:
-    """ORDER BY and GROUP BY may mean a column of the result."""
+    """ORDER BY and GROUP BY may refer to a result column."""
     return any(isinstance(e, exp.Alias) and e.alias == column.name for e in select.expressions)
 
 
@@ -90,12 +90,12 @@ def _stars(select: exp.Select) -> Iterator[Used]:
 
 
 def _scopes(node: exp.Expr) -> Iterator[exp.Select]:
-    """The queries whose tables an expression sees, from the inside out."""
+    """The queries whose tables an expression sees, innermost first."""
     below, above = node, node.parent
     while above is not None:
         if isinstance(above, exp.Select):
             yield above
-        # A query in the place of a table does not see the tables beside it, nor does a WITH query.
+        # A derived table does not see the tables next to it, nor does a WITH query.
         if isinstance(above, exp.CTE) or (_is_query(below) and isinstance(above, exp.From | exp.Join)):
             return
         below, above = above, above.parent

@@ -1,6 +1,6 @@
-"""Whether functions give the same value for the same arguments, as data: by the names that sqlglot gives them.
+"""Volatility of functions, by the names that sqlglot gives them.
 
-What is not named here is immutable. Functions of time zones are, since the time zone of a session is always UTC.
+A function that is not listed is immutable. Functions of time zones are, since stored expressions are evaluated in UTC.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ VOLATILITIES: Final[dict[str, Volatility]] = {
     **dict.fromkeys(_STABLE.split(), Volatility.STABLE),
     **dict.fromkeys(_VOLATILE.split(), Volatility.VOLATILE),
 }
-# From the one that promises most to the one that promises nothing.
+# From the strictest to the least strict.
 ORDER: Final = tuple(Volatility)
 
 
 def most_volatile(tree: exp.Expr) -> tuple[Volatility, str | None]:
-    """The volatility of an expression, and a function to which it is due."""
+    """The volatility of an expression, and a function that causes it."""
     worst, due_to = Volatility.IMMUTABLE, None
     for node in tree.find_all(exp.Func):
         name = function_name(node)

@@ -1,1 +1,1 @@
-"""A session's DuckDB cursor, and values and rows on their way in and out."""
+"""A session's DuckDB cursor, and the conversion of values and rows."""

@@ -1,10 +1,11 @@
-"""CHECK expressions as Python functions, so that a single row is checked without a statement of DuckDB.
+"""CHECK expressions compiled to Python functions, so that a single row is checked without a DuckDB statement.
 
-Only what means the same in both is compiled: comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, sums, differences
-and products of integers, length, lower and upper, over booleans, integers, numerics, doubles and text.
+Only what means the same in both is compiled: comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, addition,
+subtraction and multiplication of integers, length, lower and upper, over booleans, integers, numerics, doubles and
+text.
 
-**Invariant:** a compiled function gives exactly what DuckDB gives (True, False, None for NULL), or raises `Undecided`
-for values of which that is not certain.
+**Invariant:** a compiled function returns exactly what DuckDB returns (True, False, None for NULL), or raises
+`Undecided` for values for which that is not certain.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ Evaluate = Callable[[Row], Any]
 
 
 class Undecided(Exception):
-    """DuckDB has to evaluate the expression for this row."""
+    """DuckDB must evaluate the expression for this row."""
 
 
 class _Unknown(Exception):
-    """The expression holds something that is not compiled."""
+    """The expression contains something that is not compiled."""
 
 
 class _Class(Enum):
@@ -48,7 +49,7 @@ class _Class(Enum):
 class _Value:
     type: _Class
     evaluate: Evaluate
-    # Of a literal, so that it can be taken for a value of the other operand's type.
+    # Of a literal, so that it can be read as a value of the other operand's type.
     literal: Any = None
 
 
@@ -75,19 +76,19 @@ _ARITHMETIC: dict[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
 }
-# What a pattern of LIKE has besides characters that stand for themselves.
+# The wildcards of LIKE.
 _WILDCARDS = {"%": ".*", "_": "."}
-# Within these bounds no integer type but the smallest overflows; beyond, DuckDB says what happens.
+# Within these bounds no integer type but the smallest overflows; beyond them DuckDB decides.
 _SAFE = 1 << 31
-# The digits up to which DuckDB compares numerics without changing them.
+# Numerics of up to this many digits are compared by DuckDB without conversion.
 _DIGITS_MAX = 18
 
-# Column names of the expression ("c7") to their positions in a row and their types.
+# Column names of the expression ("c7"), with their positions in a row and their types.
 Columns = Mapping[str, tuple[int, SqlType]]
 
 
 def compile_check_expression(expression: str, columns: Columns) -> Evaluate | None:
-    """None if DuckDB has to evaluate the expression."""
+    """None if DuckDB must evaluate the expression."""
     try:
         value = _compile(sqlglot.parse_one(expression, dialect="duckdb"), columns)
     except (_Unknown, SqlglotError):
@@ -104,7 +105,7 @@ _RESULTS: dict[Kind, _Class] = {
 
 
 def compile_value(expression: str, columns: Columns, type_: SqlType) -> Evaluate | None:
-    """The same for an expression of any type; None if DuckDB has to evaluate it."""
+    """The same for an expression of any type; None if DuckDB must evaluate it."""
     try:
         value = _compile(sqlglot.parse_one(expression, dialect="duckdb"), columns)
     except (_Unknown, SqlglotError):
@@ -162,7 +163,7 @@ def _column(node: exp.Column, columns: Columns) -> _Value:
 def _number(position: int) -> Evaluate:
     def evaluate(row: Row) -> Any:
         value = row[position]
-        # NaN is equal to itself and above all in SQL.
+        # In SQL, NaN equals itself and is greater than all other values.
         if value is not None and value != value:
             raise Undecided
         return value
@@ -252,7 +253,7 @@ def _compare(holds: Callable[[Any, Any], bool], left: _Value, right: _Value) -> 
 
 
 def _operand(value: _Value, other: _Value) -> Evaluate:
-    """How `value` is read in a comparison with `other`: numbers of both exact kinds compare as they are."""
+    """How `value` is read in a comparison with `other`: numbers of both exact kinds compare without conversion."""
     if _Class.NULL in (value.type, other.type) or value.type is other.type:
         return value.evaluate
     exact = {_Class.INTEGER, _Class.NUMERIC}
@@ -293,7 +294,7 @@ def _like(node: exp.Like, columns: Columns) -> _Value:
     value, pattern = _compile(node.this, columns), node.expression
     if value.type is not _Class.TEXT or not isinstance(pattern, exp.Literal) or not pattern.is_string:
         raise _Unknown
-    # PostgreSQL and DuckDB differ in what a backslash means.
+    # PostgreSQL and DuckDB differ in the meaning of a backslash.
     if "\\" in pattern.name:
         raise _Unknown
     inner, counts = value.evaluate, "_" in pattern.name

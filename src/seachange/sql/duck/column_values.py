@@ -1,6 +1,6 @@
-"""Arrow arrays whose values are of a column's type, as rows hold them: what others give is not always that.
+"""Arrow arrays in canonical form: values of a column's type, as rows store them.
 
-**Invariant:** what comes out is what `values/coercion.py` would have made of each value, or its error.
+**Invariant:** each value is what `values/coercion.py` would have made of it, or its error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from seachange.storage.arrow import arrow_type
 from seachange.values.coercion import check_characters, coercer
 from seachange.values.types import Kind, SqlType
 
-# Kinds with texts of which not every one is a value, or not the only one for it.
+# Kinds for which not every text is a value, or not in canonical form.
 _NORMALISED = frozenset({Kind.CHAR, Kind.NAME, Kind.JSON, Kind.JSONB, Kind.INTERVAL})
 
 
@@ -29,7 +29,7 @@ def canonical_array(array: pa.Array, type_: SqlType) -> pa.Array:
 
 
 def _fitting(array: pa.Array, type_: SqlType) -> pa.Array:
-    """Texts of at most so many characters, spaces at the end aside."""
+    """Texts of at most this many characters, not counting trailing spaces."""
     if (pc.max(pc.utf8_length(array)).as_py() or 0) <= type_.length:
         return array
     convert = coercer(type_)
@@ -42,7 +42,7 @@ def _rounded(array: pa.Array, type_: SqlType) -> pa.Array:
 
 
 def convert_array(array: pa.Array, name: str, type_: SqlType) -> pa.Array:
-    """What somebody hands over as Arrow for a column of that name."""
+    """Arrow data from a caller, for a column of that name."""
     wanted = arrow_type(type_)
     if type_.kind is Kind.INTERVAL and not pa.types.is_string(array.type):
         return _intervals(array, name, type_)
@@ -58,7 +58,7 @@ def convert_array(array: pa.Array, name: str, type_: SqlType) -> pa.Array:
 
 
 def _intervals(array: pa.Array, name: str, type_: SqlType) -> pa.Array:
-    """Of durations, or of months, days and nanoseconds."""
+    """From durations, or from months, days and nanoseconds."""
     convert = coercer(type_)
     if pa.types.is_duration(array.type):
         return pa.array([convert(value) for value in array.cast(pa.duration("us")).to_pylist()], arrow_type(type_))

@@ -1,4 +1,5 @@
-"""A session's DuckDB cursor: generated text with values and Arrow relations in, Python rows or Arrow batches out."""
+"""A session's DuckDB cursor: runs generated text with parameters and Arrow relations, and returns Python rows or Arrow
+batches."""
 
 from __future__ import annotations
 
@@ -29,15 +30,15 @@ from seachange.values.types import from_duckdb
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-# How many texts are remembered to have zoned timestamps among their columns.
+# Maximum number of cached texts with zoned timestamps among their columns.
 _WRAPPED_MAX = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class DuckQuery:
-    """Text with the values that its `$name` parameters and the Arrow tables that its relation names stand for;
-    `session_values` are parameters whose values the session knows. `shape` tells apart tables whose files the same text
-    reads: by the types of their columns."""
+    """Text with the values of its `$name` parameters and the Arrow tables of its relation names; `session_values` are
+    parameters whose values the session provides. `shape` distinguishes tables whose files the same text reads: by the
+    types of their columns."""
 
     sql: str
     parameters: Mapping[str, Any]
@@ -55,7 +56,7 @@ class DuckRows:
 
 @dataclass(frozen=True, slots=True)
 class DuckParts:
-    """Rows that are still being made."""
+    """Rows that are still being computed."""
 
     names: tuple[str, ...]
     types: tuple[str, ...]
@@ -63,9 +64,9 @@ class DuckParts:
 
 
 class DuckSession:
-    # Who answers calls of sequences; most sessions have none.
+    # The session that answers sequence calls; most sessions have none.
     _caller: Caller | None = None
-    # A cursor with functions that nobody closes has DuckDB complain when the process ends.
+    # DuckDB complains at process exit about an unclosed cursor with functions.
     _has_functions = False
     _port: TransactionPort | None = None
     _tell: Callable[[], Mapping[str, Any]] = dict
@@ -76,7 +77,7 @@ class DuckSession:
         self._registered: dict[str, Any] = {}
         self._zone = UTC
         self._functions: set[str] = set()
-        # By all that the types of a result depend on: the text names none.
+        # By everything that the result types depend on: the text alone does not decide them.
         self._wrapped: dict[Hashable, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.
         cursor.execute("SET integer_division = true").fetchall()
@@ -88,17 +89,17 @@ class DuckSession:
         self._cursor.interrupt()
 
     def serve(self, port: TransactionPort | None) -> None:
-        """Calls of sequences and catalogs are answered by that transaction; None: by no one any more."""
+        """Calls of sequence and catalog functions are answered by that transaction; None: by none any more."""
         self._port = port
         if self._caller is not None:
             self._caller.port = port
 
     def ask(self, tell: Callable[[], Mapping[str, Any]]) -> None:
-        """Where the session learns from now on what changes with its statements."""
+        """Sets the source of session values that change with each statement."""
         self._tell = tell
 
     def set_zone(self, name: str) -> None:
-        """The time zone in which texts without an offset are read, and moments are shown and cut into days."""
+        """The time zone in which texts without an offset are read, and timestamptz is displayed and truncated."""
         if name != self._zone:
             try:
                 self._cursor.execute(f"SET TimeZone = '{name}'").fetchall()
@@ -113,7 +114,7 @@ class DuckSession:
 
     @contextmanager
     def parts(self, query: DuckQuery, rows_max: int) -> Iterator[DuckParts]:
-        """The same in parts of so many rows, made as they are asked for."""
+        """The same in batches of `rows_max`, computed on demand."""
         with self._running(query):
             names, types = self._begin(query)
             yield DuckParts(names, types, self._fetch(types, rows_max))
@@ -123,7 +124,7 @@ class DuckSession:
             yield _to_datetimes(rows, types)
 
     def few_rows(self, query: DuckQuery, count_max: int) -> DuckRows | None:
-        """The same, or None if they are more than that: then no more of them are fetched."""
+        """The same, or None if there are more than `count_max`: then no more are fetched."""
         with self._running(query):
             names, types = self._begin(query)
             rows = self._cursor.fetchmany(count_max + 1)
@@ -133,9 +134,9 @@ class DuckSession:
             return DuckRows(names, types, _to_datetimes(rows, types))
 
     def _begin(self, query: DuckQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Runs the query, so that rows can be fetched; gives the names and types of its columns. DuckDB makes zoned
-        datetimes only with a package that we do without: they are asked for as microseconds; and of an interval Python
-        has no more than its length."""
+        """Runs the query, so that rows can be fetched; returns the names and types of its columns. DuckDB needs a
+        package that we do not use to make zoned datetimes, so they are requested as microseconds; and Python's interval
+        type has only a length."""
         key = _typed_key(query)
         wrapped = self._wrapped.get(key)
         if wrapped is None:
@@ -170,7 +171,7 @@ class DuckSession:
     def _running(self, query: DuckQuery) -> Iterator[None]:
         may_wait()
         if self._caller is not None:
-            # What went wrong in a call of an earlier query is no error of this one.
+            # A failed call of an earlier query is no error of this one.
             self._caller.failure = None
         try:
             self._register(query.relations)
@@ -179,13 +180,13 @@ class DuckSession:
                 finalize(self, self._cursor.close)
             yield
         except BaseException as error:
-            # Whatever happened, no result may stay open: it would keep the cursor busy.
+            # No result may stay open in any case: it would keep the cursor busy.
             self._cursor.abort()
             if isinstance(error, OverflowError):
                 # Python's dates end at the year 9999.
                 raise errors.DatetimeFieldOverflow(type="date", value=str(error)) from error
             if isinstance(error, UnicodeDecodeError):
-                # DuckDB's message, which ends a value that it shows in the middle of a character.
+                # DuckDB's message, which may cut a value in the middle of a character.
                 raise translate_error(OSError(error.object.decode(errors="replace"))) from error
             if isinstance(error, duckdb.Error):
                 if self._caller is not None and self._caller.failure is not None:
@@ -194,24 +195,24 @@ class DuckSession:
             raise
 
     def _register(self, relations: Mapping[str, Any]) -> None:
-        """Registers what the query reads and forgets what only earlier ones did, so that no old data is held."""
+        """Registers the relations of the query and unregisters those of earlier ones, so that no old data is held."""
         for name in self._registered.keys() - relations.keys():
             self._cursor.unregister(name)
             del self._registered[name]
         for name, table in relations.items():
             if self._registered.get(name) is not table:
-                # In place of what had the name, which DuckDB lets go of.
+                # Replaces the relation of that name, which DuckDB then releases.
                 self._cursor.register(name, table)
                 self._registered[name] = table
 
     def _serve_calls(self) -> None:
-        """Only where there are any: most sessions never ask for it."""
+        """Only where there are calls: most sessions never need it."""
         if self._caller is None:
             self._caller = Caller()
             self._caller.port = self._port
             self._session_values[SESSION] = self._caller.number
             serve(self._cursor)
-            # A cursor with functions that nobody closes has DuckDB complain when the process ends.
+            # DuckDB complains at process exit about an unclosed cursor with functions.
             finalize(self, self._cursor.close)
         self._caller.failure = None
 
@@ -254,7 +255,7 @@ def _typed_key(query: DuckQuery) -> Hashable:
 
 
 def _kind(value: Any) -> Hashable:
-    """What DuckDB makes the type of a parameter of."""
+    """What DuckDB infers the type of a parameter from."""
     match value:
         case bool():
             return bool
@@ -267,7 +268,7 @@ def _kind(value: Any) -> Hashable:
 
 
 def _answer(number: int) -> tuple[PortContext, Callable[[errors.Error], None]]:
-    """The statement of the session that a call comes from, and who is told of what goes wrong."""
+    """The statement of the session that a call comes from, and the callback that records its error."""
     caller = find_caller(number)
     assert caller.port is not None
 
@@ -278,7 +279,7 @@ def _answer(number: int) -> tuple[PortContext, Callable[[errors.Error], None]]:
 
 
 def _is_held_otherwise(type_: str) -> bool:
-    """Whether rows hold such values in another form than DuckDB gives to Python."""
+    """Whether rows store such values in another form than DuckDB returns to Python."""
     return ZONED in type_ or "INTERVAL" in type_ or type_ == "UUID[]"
 
 
@@ -296,7 +297,7 @@ def _as_held(name: str, type_: str) -> str:
     found = from_duckdb(type_) if _is_held_otherwise(type_) else None
     if found is not None:
         return write_stored(name, found)
-    # Inside of a list of lists or row there is no column to convert afterwards.
+    # Inside a list of lists or a row no conversion can follow.
     return f"CAST({name} AS VARCHAR)" if _is_held_otherwise(type_) else name
 
 

@@ -1,7 +1,7 @@
-"""Defaults that are expressions, as DML evaluates them: without an engine where one function is all, else by DuckDB.
+"""Expression defaults, as DML evaluates them: in Python if the default is a single function, otherwise by DuckDB.
 
-The text that a descriptor keeps is DuckDB's, generated from a checked tree: what it has of moments and sequences are
-tokens of their own, which are replaced by what the transaction knows.
+The text in a descriptor is DuckDB's, generated from a checked tree: time functions and sequences are separate tokens,
+which are replaced by the transaction's values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DRAW = "nextval"
 
 
 class DefaultFunction(StrEnum):
-    """A function that is the whole of a default and needs no engine."""
+    """A function that is a whole default and needs no engine."""
 
     NOW = "current_timestamp"
     TODAY = "current_date"
@@ -38,8 +38,8 @@ _SAME = {NOW: DefaultFunction.NOW.value}
 
 @dataclass(frozen=True, slots=True)
 class DrawnDefault:
-    """`source` None: `text` is DuckDB's, over the parameters that moments stand for and a column `s0`, `s1`, ... for
-    each of the values that are drawn from `sequences`."""
+    """`source` None: `text` is DuckDB's, over the parameters for time functions and a column `s0`, `s1`, ... for each
+    value drawn from `sequences`."""
 
     source: DefaultFunction | None
     text: str
@@ -47,7 +47,7 @@ class DrawnDefault:
 
 
 def is_drawn(column: Column) -> bool:
-    """Whether the default is an expression, or the column an identity, so that each row asks for its value."""
+    """Whether the default is an expression, or the column an identity, so that each row computes its value."""
     return column.identity is not None or (column.default is not None and not is_constant(column.default))
 
 
@@ -75,7 +75,7 @@ def read_drawn(text: str) -> DrawnDefault:
 
 
 def settle(column: Column, now_us: int, draw: Callable[[DescriptorId], str]) -> str:
-    """A default as DuckDB text without parameters and sequences; `draw` is what stands for a value of one."""
+    """A default as DuckDB text without parameters and sequences; `draw` returns the text for a sequence's value."""
     drawn = read_drawn(drawn_text(column))
     settled = drawn.text
     for parameter in (TRANSACTION, STATEMENT, CLOCK):
@@ -86,7 +86,7 @@ def settle(column: Column, now_us: int, draw: Callable[[DescriptorId], str]) -> 
 
 
 def _replace(tokens: list[Token], at: int, sequences: list[DescriptorId]) -> tuple[int, str | None]:
-    """How many tokens from here on are one thing, and what stands for it, if anything does."""
+    """The number of tokens from here on that form one unit, and their replacement, if any."""
     name = _word(tokens[at])
     called = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
     if name == _DRAW and called:
@@ -99,7 +99,7 @@ def _replace(tokens: list[Token], at: int, sequences: list[DescriptorId]) -> tup
 
 
 def replace_words(text: str, tell: Callable[[str], str | None]) -> str:
-    """A text with something else in the place of words, and calls without arguments, that `tell` knows."""
+    """The text with words, and calls without arguments, replaced where `tell` returns a replacement."""
     tokens = _DUCKDB.tokenize(text)
     pieces: list[str] = []
     end = 0

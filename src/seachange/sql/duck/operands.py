@@ -1,4 +1,4 @@
-"""Values that need no engine to evaluate: literals, parameters and DEFAULT."""
+"""Operands: values that need no engine, such as literals, parameters and DEFAULT."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """The user's `number`-th parameter, from 1; above those, values that the statement has DuckDB compute."""
+    """The user's `number`-th parameter, from 1; higher numbers are values that DuckDB computes for the statement."""
 
     number: int
 
@@ -35,7 +35,7 @@ NULL = Given(None)
 
 
 def read_operand(node: exp.Expr) -> Operand | None:
-    """None if the expression has to be evaluated."""
+    """None if the expression must be evaluated."""
     match node:
         case exp.Literal():
             return Given(node.name if node.is_string else _number(node.name))
@@ -60,7 +60,7 @@ def _number(text: str) -> int | Decimal:
 
 
 def _negated(number: int | Decimal) -> int | Decimal:
-    """All its digits: Python's own minus keeps 28. There is one zero."""
+    """With all its digits: Python's own minus keeps 28. There is only one zero."""
     return number.copy_negate() if isinstance(number, Decimal) and number else -number
 
 

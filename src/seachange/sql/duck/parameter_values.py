@@ -1,4 +1,4 @@
-"""Values of parameters, as DuckDB takes them."""
+"""Parameter values in the form that DuckDB accepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _interval(value: Interval) -> duckdb.Value:
 
 
 def _list(value: list[Any]) -> Any:
-    """All elements are of one type, but for NULLs."""
+    """All elements have one type, except NULLs."""
     kind = next((type(element) for element in value if element is not None), None)
     if kind is Interval:
         texts = [None if element is None else canonical_interval(element) for element in value]
@@ -26,7 +26,7 @@ def _list(value: list[Any]) -> Any:
     return value
 
 
-# By their Python types; all others DuckDB takes as they are.
+# By Python type; DuckDB accepts all others as they are.
 _CONVERSIONS: dict[type, Callable[[Any], Any]] = {Interval: _interval, dict: show_json, list: _list}
 
 

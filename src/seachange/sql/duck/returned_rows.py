@@ -1,4 +1,4 @@
-"""Rows that a statement hands to DuckDB as an Arrow table, with what makes values in expressions of what rows hold."""
+"""Rows that a statement passes to DuckDB as an Arrow table, and the expressions that convert stored values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def given_field(name: str, type_: SqlType) -> pa.Field:
 
 
 def read_as(rows: pa.Table, types: Sequence[str]) -> pa.Table:
-    """A result of DuckDB's that it is to read again, with the types that it had: Arrow has not all of them."""
+    """A result of DuckDB that it reads again, with its original types: Arrow does not have all of them."""
     fields = [
         pa.field(field.name, _plain(field.type), metadata={_READ_AS: type_.encode()})
         for field, type_ in zip(rows.schema, types, strict=True)
@@ -28,13 +28,13 @@ def read_as(rows: pa.Table, types: Sequence[str]) -> pa.Table:
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:
-    """DuckDB does not read lists of labels that are all empty, but texts."""
+    """DuckDB does not read lists of labels that are all empty, but reads texts."""
     is_coded = pa.types.is_list(type_) and pa.types.is_dictionary(type_.value_type)
     return pa.list_(type_.value_type.value_type) if is_coded else type_
 
 
 def read_given(schema: pa.Schema) -> str:
-    """The list of a query over the table."""
+    """The select list of a query over the table."""
     if not any(field.metadata for field in schema):
         return "*"
     return ", ".join(_read(field) for field in schema)

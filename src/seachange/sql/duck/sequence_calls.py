@@ -1,7 +1,7 @@
-"""nextval, currval, lastval and setval in statements: functions of DuckDB's that ask the engine.
+"""nextval, currval, lastval and setval in statements: DuckDB functions that call the engine.
 
-A call carries the number of its session, by which it finds the transaction that the statement runs in. What goes wrong
-in it is kept there: DuckDB knows errors as text only.
+A call carries the number of its session, which leads to the transaction of the statement. Its error is kept there,
+since DuckDB passes errors on as text only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from seachange.sql.text.tokens import Reader, split_script
 
 # The parameter that carries the session's number.
 SESSION: Final = "session_number"
-# By name, how many arguments they take.
+# Numbers of arguments, by name.
 ARGUMENTS: Final[dict[str, tuple[int, ...]]] = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
 
 
@@ -40,7 +40,7 @@ class SequencePort(Protocol):
 
 
 class Caller:
-    """A session: the transaction that its statement runs in, and what went wrong in a call."""
+    """A session: the transaction of its statement, and the error of a call."""
 
     def __init__(self) -> None:
         self.number = next(_NUMBERS)
@@ -62,7 +62,7 @@ def find_calls(tree: exp.Expr) -> Iterator[exp.Anonymous]:
 
 
 def plain_names(tree: exp.Expr) -> exp.Expr:
-    """'s'::regclass is a name: what the functions take."""
+    """'s'::regclass is a name, which the functions take."""
     for call in list(find_calls(tree)):
         for argument in list(call.expressions[:1]):
             if isinstance(argument, exp.Cast) and argument.to.sql().lower() == "regclass":
@@ -71,7 +71,7 @@ def plain_names(tree: exp.Expr) -> exp.Expr:
 
 
 def sequences_named(tree: exp.Expr) -> tuple[RelationName, ...]:
-    """Those that are told by constants."""
+    """Sequences that are named by constants."""
     given = [argument for call in find_calls(tree) for argument in call.expressions[:1]]
     bare = [argument.this if isinstance(argument, exp.Cast) else argument for argument in given]
     texts = [argument.this for argument in bare if isinstance(argument, exp.Literal) and argument.is_string]
@@ -79,7 +79,7 @@ def sequences_named(tree: exp.Expr) -> tuple[RelationName, ...]:
 
 
 def name_calls(tree: exp.Expr) -> set[str]:
-    """Puts our functions in the place of PostgreSQL's; gives the parameters that they need."""
+    """Replaces PostgreSQL's functions by ours; returns the parameters that they need."""
     found = list(find_calls(tree))
     for call in found:
         name = call.name.lower()
@@ -96,7 +96,7 @@ def _own_name(name: str, arguments: int) -> str:
     return f"seachange_{name}_{arguments}"
 
 
-# The forms of the functions, with the types of their arguments.
+# The signatures of the functions.
 _FORMS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("nextval", ("VARCHAR",)),
     ("currval", ("VARCHAR",)),
@@ -107,7 +107,7 @@ _FORMS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 
 
 def serve(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Makes the functions known to a DuckDB, unless they are."""
+    """Registers the functions with a DuckDB, unless they already are."""
     make_known(
         cursor,
         (
@@ -135,7 +135,7 @@ def _vectorised(run: Callable[..., list[int | None]], arguments: int) -> Callabl
 
 
 def _each(names: list[str | None], *others: list[Any]) -> Iterator[tuple[Any, ...] | None]:
-    """The arguments of one row after the other; None where one is missing."""
+    """The arguments of each row; None where one is NULL."""
     return (None if None in row else row for row in zip(names, *others, strict=True))
 
 

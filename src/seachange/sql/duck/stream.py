@@ -1,4 +1,4 @@
-"""A DuckDB result on its way into a table, as Arrow batches in the types of the table's columns."""
+"""Streaming of a DuckDB result into a table, as Arrow batches in the types of the table's columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from seachange.storage.projection import literal
 from seachange.values.canonical import format_canonical
 from seachange.values.types import Kind, SqlType
 
-# Up to here rows go through the transaction's buffer, above straight into segments.
+# Up to this many rows go through the transaction's buffer, more are written directly to segments.
 ROWS_MAX = 10_000
 BATCH_ROWS = 10_240
 
@@ -34,7 +34,7 @@ Complete = Callable[[list[pa.Array]], list[pa.Array]]
 
 
 class ArrowStream:
-    """`complete` gives the columns of a batch the values that the query does not compute."""
+    """`complete` adds the columns that the query does not compute to a batch."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class ArrowStream:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def pass_to(self, take: Callable[[pa.RecordBatchReader], T], first: Sequence[pa.RecordBatch] = ()) -> T:
-        """Gives the batches to `take`, after those that were read already. What went wrong in the query comes back
-        through Arrow as something else."""
+        """Passes the batches to `take`, after those that were already read. Arrow reports an error of the query as one
+        of its own."""
         reader = pa.RecordBatchReader.from_batches(self.schema, chain(first, self.batches()))
         try:
             return take(reader)
@@ -89,7 +89,7 @@ def _to_arrow(array: pa.Array, type_: pa.DataType) -> pa.Array:
 def draw_arrays(
     port: TransactionPort, table: Table, positions: Sequence[int], arrays: list[pa.Array]
 ) -> list[pa.Array]:
-    """Visible columns of rows, at `positions` with the values that their defaults, which are expressions, give."""
+    """The visible columns of rows, with computed defaults at `positions`."""
     completed = list(arrays)
     for position in positions:
         column = table.visible_columns[position]
@@ -97,11 +97,11 @@ def draw_arrays(
     return completed
 
 
-# Expressions that give the values of a column, as Arrow takes them.
+# Expressions for the values of a column, in the form that Arrow takes.
 
 
 def convert_default(column: Column) -> exp.Expr:
-    """Of a constant; what is drawn or generated is put in later."""
+    """Of a constant default; computed and generated values are added later."""
     later = is_drawn(column) or column.generated is not None
     return convert_constant(column, None if later else constant_value(column.type, column.default))
 
@@ -117,12 +117,12 @@ def convert_constant(column: Column, value: object) -> exp.Expr:
 
 
 def convert_given(column: Column, value: exp.Expr, duck_type: str) -> exp.Expr:
-    """What a query gives, in DuckDB's type, converted as an assignment to the column converts it."""
+    """A value of a query, in DuckDB's type, converted as an assignment to the column converts it."""
     if column.type.kind is Kind.TIME and duck_type == ZONED:
-        # What a clock of the session shows.
+        # The local time of the session.
         value = exp.cast(value, exp.DataType.build("TIMESTAMP"))
     if column.type.kind in (Kind.TEXT, Kind.VARCHAR) and duck_type in ("DOUBLE", "FLOAT"):
-        # 1, where DuckDB writes 1.0.
+        # 1, where DuckDB prints 1.0.
         text = exp.cast(value, exp.DataType.build("TEXT"))
         value = exp.Anonymous(
             this="regexp_replace", expressions=[text, exp.Literal.string(r"\.0$"), exp.Literal.string("")]
@@ -135,10 +135,10 @@ def convert_given(column: Column, value: exp.Expr, duck_type: str) -> exp.Expr:
 
 
 def convert_stored(column: Column, value: exp.Expr) -> exp.Expr:
-    """What is a value of the column already, or its text."""
+    """A value that already has the column's type, or its text."""
     converted: exp.Expr = exp.cast(value, exp.DataType.build(column.type.duckdb, dialect="duckdb"))
     if column.type.kind is Kind.UUID:
-        # As sixteen bytes, which Arrow has a type for whatever DuckDB's settings are.
+        # As 16 bytes, for which Arrow has a type whatever DuckDB's settings are.
         text_form = exp.cast(converted, exp.DataType.build("TEXT"))
         return exp.func("unhex", exp.func("replace", text_form, exp.Literal.string("-"), exp.Literal.string("")))
     if column.type.stored != column.type.duckdb:

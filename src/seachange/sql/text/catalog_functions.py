@@ -1,10 +1,10 @@
-"""Names of the catalog functions, which checks and rewrites need before any call is made."""
+"""Names of the catalog functions, which checks and rewrites need before a call is compiled."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Types whose values are objects by number, and are written as names.
+# Types whose values are object ids and are printed as names.
 REGISTERED_TYPES: Final = frozenset({"regclass", "regtype", "regnamespace", "regrole"})
 
 _NAMES: Final = """

@@ -1,10 +1,10 @@
-"""The keywords of PostgreSQL's grammar, by kind, and whether they may name a column without AS."""
+"""The keywords of PostgreSQL's grammar, by category, and whether they may be a column alias without AS."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# By kind, and whether they may stand without AS.
+# By category, and whether they may be an alias without AS.
 KEYWORDS: Final[dict[tuple[str, bool], str]] = {
     ("C", False): """
         char character precision
@@ -62,7 +62,7 @@ KEYWORDS: Final[dict[tuple[str, bool], str]] = {
         validator value version view views volatile whitespace work wrapper write xml yes zone
     """,
 }
-# Words that are no names of columns, unless AS stands before them.
+# Keywords that may be column aliases only after AS.
 RESERVED: Final = frozenset(
     word for (kind, _), words in KEYWORDS.items() if kind in ("R", "T") for word in words.split()
 )

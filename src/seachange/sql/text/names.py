@@ -1,4 +1,4 @@
-"""Names and types, as they stand in DDL."""
+"""Names and types in DDL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seachange.values.types import (
     array_of,
 )
 
-# Types of more than one word, longest first.
+# Type names of several words, longest first.
 _LONG_TYPES: tuple[tuple[str, ...], ...] = tuple(
     sorted((tuple(alias.split()) for alias in KIND_BY_ALIAS if " " in alias), key=len, reverse=True)
 )
@@ -27,7 +27,7 @@ _ZONES: tuple[tuple[tuple[str, ...], bool], ...] = (
     (("with", "time", "zone"), True),
     (("without", "time", "zone"), False),
 )
-# What people write instead, and what to write here.
+# Type names of other databases, with what to write here.
 _OTHER_TYPES: dict[str, str] = {
     "money": "Use numeric(18,2).",
     "bit": "Use text or bytea.",
@@ -44,21 +44,21 @@ _BUILT_IN_SCHEMA = "pg_catalog"
 _Item = TypeVar("_Item")
 
 
-# The order of bytes, which is the one that there is.
+# Byte order, the only collation.
 _COLLATIONS = frozenset({"C", "POSIX", "ucs_basic", "default"})
 
 
 def read_collation(reader: Reader) -> None:
-    """After COLLATE: the name of the order in which texts are anyway."""
+    """After COLLATE: only byte order is accepted."""
     name = read_relation(reader)
     if name.name not in _COLLATIONS:
         raise errors.FeatureNotSupported(
-            feature=f"collation {name}", instead="Leave it out: texts compare by their characters' codes."
+            feature=f"collation {name}", instead="Omit it: texts are compared by code points."
         )
 
 
 def read_list(reader: Reader, read: Callable[[Reader], _Item]) -> tuple[_Item, ...]:
-    """One or more items with commas between them."""
+    """One or more items, separated by commas."""
     found = [read(reader)]
     while reader.take_symbol(","):
         found.append(read(reader))
@@ -80,18 +80,18 @@ def read_relations(reader: Reader) -> tuple[RelationName, ...]:
 
 
 def read_column_path(reader: Reader) -> tuple[RelationName, str]:
-    """A column after its table: t.a or s.t.a."""
+    """A column qualified by its table: t.a or s.t.a."""
     parts = [reader.name()]
     while reader.take_symbol(".") and len(parts) < 3:
         parts.append(reader.name())
     if len(parts) == 1:
-        raise errors.SyntaxProblem(detail=f'"{parts[0]}" is no column with the name of its table before it')
+        raise errors.SyntaxProblem(detail=f'"{parts[0]}" is not a column qualified by its table')
     schema = parts[0] if len(parts) == 3 else None
     return RelationName(schema, parts[-2]), parts[-1]
 
 
 def read_type(reader: Reader) -> SqlType:
-    """A type that needs no catalog."""
+    """A built-in type, which needs no catalog."""
     found = read_column_type(reader)
     if isinstance(found, UserType):
         raise errors.UndefinedObject(kind="type", name=found.name)
@@ -113,7 +113,7 @@ def read_column_type(reader: Reader) -> ColumnType:
 
 
 def _read_array(reader: Reader) -> bool:
-    """Whether the type is one of arrays; the size that may be given means nothing, as in PostgreSQL."""
+    """Whether the type is an array; a given size is ignored, as in PostgreSQL."""
     if reader.take("array"):
         if reader.take_symbol("["):
             reader.integer()
@@ -174,7 +174,8 @@ def _with_modifiers(kind: Kind, modifiers: tuple[int, ...]) -> SqlType:
             scale = scales[0] if scales else 0
             if precision > NUMERIC_PRECISION_MAX:
                 raise errors.FeatureNotSupported(
-                    feature=f"numeric of {precision} digits", instead=f"Up to {NUMERIC_PRECISION_MAX} are."
+                    feature=f"numeric of {precision} digits",
+                    instead=f"At most {NUMERIC_PRECISION_MAX} digits are supported.",
                 )
             if precision < 1 or scale > precision:
                 raise errors.InvalidSetting(name="numeric", value=modifiers)

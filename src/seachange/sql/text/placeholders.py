@@ -1,7 +1,7 @@
-"""Parameters in SQL text, brought to the one form that the rest of the package knows: `$1`, standing alone.
+"""Parameters in SQL text, normalised to `$1` surrounded by spaces.
 
-Literals, quoted names and comments are never touched. PostgreSQL's drivers send `$1,$2` without a space, which sqlglot
-takes for the opening of a dollar-quoted string; and PEP 249's `%s` and `%(name)s` are numbered.
+Literals, quoted names and comments are never changed. PostgreSQL's drivers send `$1,$2` without a space, which sqlglot
+takes for the start of a dollar-quoted string; PEP 249's `%s` and `%(name)s` are numbered.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Text with `$n` parameters; `names` are the keys that they take their values from, None if by position."""
+    """Text with `$n` parameters; `names` are the keys of their values, None if by position."""
 
     text: str
     names: tuple[str, ...] | None
@@ -91,7 +91,7 @@ def number_parameters(text: str) -> Numbered:
 
 
 def _undouble(text: str) -> str:
-    # Client libraries substitute in the whole text, so a doubled % means one inside literals too.
+    # Client libraries substitute in the whole text, so a doubled % is one % inside literals too.
     return text.replace("%%", "%")
 
 

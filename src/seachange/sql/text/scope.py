@@ -1,15 +1,15 @@
-"""Which names in a tree mean a WITH query rather than a table."""
+"""Scopes of WITH: which names in a tree mean a WITH query rather than a table."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-# The meta entry of a reference that is no table of the catalog, but rows that the statement hands over when it runs.
+# Key of `meta` for a reference to rows that the statement passes in, rather than to a table of the catalog.
 GIVEN = "given"
 
 
 def is_cte_reference(table: exp.Table) -> bool:
-    """Climbs from the reference to the root; a WITH list on the way hides tables of the same name."""
+    """Walks from the reference to the root; a WITH list on the way hides tables of the same name."""
     if table.args.get("db"):
         return False
     inside: exp.Expr = table
@@ -18,7 +18,7 @@ def is_cte_reference(table: exp.Table) -> bool:
         if isinstance(node, exp.With):
             if table.name in _earlier(node, inside):
                 return True
-            # Its other queries were just looked at: go on above the statement that it belongs to.
+            # Its other queries were already examined: continue above the statement that it belongs to.
             inside, node = node, node.parent
             if node is not None:
                 inside, node = node, node.parent
@@ -31,7 +31,7 @@ def is_cte_reference(table: exp.Table) -> bool:
 
 
 def _earlier(with_: exp.With, inside: exp.Expr) -> set[str]:
-    """The names that the query `inside` of the list sees: those before it, and with RECURSIVE its own."""
+    """The names that the query `inside` of the list sees: earlier ones, and with RECURSIVE its own."""
     names: set[str] = set()
     for cte in with_.expressions:
         if cte is inside:

@@ -1,4 +1,4 @@
-"""Names and values of settings, as they stand in SET, RESET, SHOW, ALTER ROLE and ALTER DATABASE."""
+"""Names and values of settings in SET, RESET, SHOW, ALTER ROLE and ALTER DATABASE."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from seachange.model.search_path import quote_in_path
 from seachange.model.statements.object_statements import ChangeSettings
 from seachange.sql.text.tokens import Reader, TokenKind
 
-# Names of several words, and the settings that they stand for.
+# Setting names of several words.
 _SPELLINGS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("time", "zone"), "timezone"),
     (("transaction", "isolation", "level"), "transaction_isolation"),
@@ -28,7 +28,7 @@ def read_setting_name(reader: Reader) -> str:
 
 
 def read_assignment(reader: Reader) -> tuple[str, str | None]:
-    """The name of a setting, and its value: None for DEFAULT."""
+    """The name of a setting and its value; None for DEFAULT."""
     name = read_setting_name(reader)
     assigned = reader.take("to") or reader.take_symbol("=")
     if not assigned and name not in _WITHOUT_EQUALS:
@@ -67,7 +67,7 @@ def _read_word(reader: Reader) -> str:
 
 
 def read_settings(reader: Reader, role: str | None, database: str | None) -> ChangeSettings:
-    """What follows the name of a role or database: SET or RESET."""
+    """SET or RESET after the name of a role or database."""
     if reader.take("reset"):
         return ChangeSettings(role, database, None if reader.take("all") else read_setting_name(reader))
     reader.expect("set")

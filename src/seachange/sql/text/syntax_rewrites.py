@@ -1,4 +1,4 @@
-"""Forms of PostgreSQL's grammar that sqlglot does not read, put as tokens that it reads, with the same meaning."""
+"""Syntax rewrites: forms of PostgreSQL's grammar that sqlglot does not parse become equivalent tokens that it does."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange.sql.text.keywords import RESERVED
 
-# The name of a column that stands for `IS NFD NORMALIZED` and its kin begins with this; no other column has a space.
+# The prefix of the column name that replaces `IS NFD NORMALIZED` and similar forms; no other column name contains a
+# space.
 NORMALIZED: Final = "normalized "
 _NORMAL_FORMS: Final = frozenset({"nfc", "nfd", "nfkc", "nfkd"})
 _SIDES: Final = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}
 _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
-# What a value goes on with, and behind.
+# Tokens that continue a value.
 _JOINTS: Final = frozenset(
     {
         *(TokenType.DOT, TokenType.DCOLON, TokenType.L_PAREN, TokenType.DASH, TokenType.PLUS),
@@ -26,13 +27,13 @@ _FROM, _FOR = Token(TokenType.FROM, "from"), Token(TokenType.FOR, "for")
 
 
 def _words(tokens: list[Token]) -> list[str]:
-    """In lower case; what stands in quotes is none."""
+    """Words in lower case; quoted ones are left out."""
     quoted = (TokenType.STRING, TokenType.IDENTIFIER)
     return ["" if token.token_type in quoted else token.text.lower() for token in tokens]
 
 
 def read_normal_forms(tokens: list[Token]) -> list[Token]:
-    """`IS [NOT] [NFC] NORMALIZED`: the two words as one name."""
+    """`IS [NOT] [NFC] NORMALIZED`: the two words become one name."""
     words, found, at = _words(tokens), [], 0
     while at < len(tokens):
         follows = at > 0 and words[at - 1] in ("is", "not")
@@ -48,9 +49,9 @@ def read_normal_forms(tokens: list[Token]) -> list[Token]:
 
 
 def read_similar_parts(tokens: list[Token]) -> list[Token]:
-    """substring(a SIMILAR b ESCAPE c) is substring(a FROM b FOR c)."""
+    """substring(a SIMILAR b ESCAPE c) becomes substring(a FROM b FOR c)."""
     words, found = _words(tokens), list(tokens)
-    # By depth, whether that is right within a call of substring.
+    # By depth, whether the rewrite applies: inside a call of substring.
     inside: list[bool] = [False]
     for at, word in enumerate(words):
         if word == "(":
@@ -63,7 +64,7 @@ def read_similar_parts(tokens: list[Token]) -> list[Token]:
 
 
 def read_trimmed_sides(tokens: list[Token]) -> list[Token]:
-    """trim(BOTH FROM a, b) is btrim(a, b), whatever stands for b."""
+    """trim(BOTH FROM a, b) becomes btrim(a, b)."""
     words, found, at = _words(tokens), [], 0
     while at < len(tokens):
         here = words[at : at + 4]
@@ -77,7 +78,7 @@ def read_trimmed_sides(tokens: list[Token]) -> list[Token]:
 
 
 def read_absolutes(tokens: list[Token]) -> list[Token]:
-    """@ x is abs(x): elsewhere it is the name of a parameter."""
+    """@ x becomes abs(x); to sqlglot it is the name of a parameter."""
     for at in reversed(range(len(tokens))):
         if (tokens[at].token_type, tokens[at].text) == (TokenType.PARAMETER, "@"):
             end = _end_of_operand(tokens, at + 1)
@@ -87,8 +88,8 @@ def read_absolutes(tokens: list[Token]) -> list[Token]:
 
 
 def _end_of_operand(tokens: list[Token], start: int) -> int:
-    """Behind values (constants, names, calls, what stands in parentheses, with casts) that arithmetic joins: it binds
-    more tightly than other operators."""
+    """The end of an operand: values (constants, names, calls, parentheses, with casts) joined by arithmetic, which
+    binds more tightly than other operators."""
     at, depth = start, 0
     while at < len(tokens) and tokens[at].token_type in (TokenType.DASH, TokenType.PLUS):
         at += 1
@@ -103,7 +104,7 @@ def _end_of_operand(tokens: list[Token], start: int) -> int:
 
 
 def read_labels(tokens: list[Token]) -> list[Token]:
-    """Behind AS a column may have any name, `select` and `from` too. (Types and queries are no reserved words.)"""
+    """After AS a column may have any name, even `select` and `from`. (Types and queries are not reserved words.)"""
     words, found = _words(tokens), list(tokens)
     for at, word in enumerate(words[1:], 1):
         materialized = words[at + 1 : at + 2] == ["materialized"]
@@ -112,8 +113,8 @@ def read_labels(tokens: list[Token]) -> list[Token]:
     return found
 
 
-# By what a text must contain for the form to be in it.
-FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[list[Token]], list[Token]]], ...]] = (
+# By a pattern that a text must contain for the rewrite to apply.
+REWRITES: Final[tuple[tuple[re.Pattern[str], Callable[[list[Token]], list[Token]]], ...]] = (
     (re.compile(r"\bnormalized\b", re.IGNORECASE), read_normal_forms),
     (re.compile(r"\bsubstring\b.*\bsimilar\b", re.IGNORECASE | re.DOTALL), read_similar_parts),
     (re.compile(r"\btrim\s*\(\s*(?:both|leading|trailing)\s+from\b", re.IGNORECASE), read_trimmed_sides),
@@ -122,8 +123,8 @@ FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[list[Token]], list[Token]]],
 )
 
 
-def read_forms(text: str, tokens: list[Token]) -> list[Token]:
-    for pattern, read in FORMS:
+def rewrite_syntax(text: str, tokens: list[Token]) -> list[Token]:
+    for pattern, read in REWRITES:
         if pattern.search(text):
             tokens = read(tokens)
     return tokens

@@ -1,4 +1,4 @@
-"""`pg_temp` in statements: the schema of the session that runs them."""
+"""`pg_temp` in statements: the temporary schema of the session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def localize(statement: T, schema: str | None) -> T:
-    """The statement with that schema where it says `pg_temp`."""
+    """The statement with `pg_temp` replaced by that schema."""
     return statement if schema is None else _localize(statement, schema)
 
 

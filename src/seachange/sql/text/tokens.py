@@ -1,4 +1,4 @@
-"""Statements as words: sqlglot's tokens cut at semicolons, and a reader over them for our own small parsers."""
+"""Statements as words: sqlglot's tokens split at semicolons, and a reader over them for our own parsers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seachange import errors
 from seachange.runtime.interruption import each
 from seachange.sql.text.placeholders import isolate_parameters
 
-# More than this takes the parser, which cannot be interrupted, seconds. A constant is one word, however long.
+# The parser cannot be interrupted, and a longer statement would take seconds. A constant is one word, however long.
 STATEMENT_WORDS_MAX = 500_000
 SCRIPT_WORDS_MAX = 2_000_000
 _LEXEME = re.compile(
@@ -31,7 +31,7 @@ class _Dialect(Postgres):
     NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
 
     class Tokenizer(Postgres.Tokenizer):
-        # sqlglot keeps the rest of SHOW, RESET and the like as one string; we read it ourselves.
+        # sqlglot keeps the rest of SHOW, RESET and other commands as one string; we parse it ourselves.
         COMMANDS: ClassVar[set[TokenType]] = set()
 
 
@@ -59,8 +59,8 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol, and where in the
-    statement's text it stands."""
+    """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol, with its position in
+    the statement's text."""
 
     kind: TokenKind
     text: str
@@ -70,7 +70,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class RawStatement:
-    """One statement of a script: its text, its tokens for sqlglot, its words for us."""
+    """One statement of a script: its text, its tokens for sqlglot, its words for our parsers."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -94,7 +94,7 @@ def split_script(script: str) -> tuple[RawStatement, ...]:
 
 
 def _check_length(script: str) -> None:
-    """Before the tokenizer, which cannot be interrupted, has to read it."""
+    """Checked before tokenizing, which cannot be interrupted."""
     first = 0
     for count, lexeme in enumerate(each(_LEXEME.finditer(script))):
         if script[lexeme.start()] == ";":
@@ -114,7 +114,7 @@ def _explains_block(tokens: list[Token]) -> bool:
 
 
 def is_complete(script: str) -> bool:
-    """Whether the last statement of the text is ended by a semicolon; SyntaxProblem within a quote or comment."""
+    """Whether the last statement of the text ends with a semicolon; raises SyntaxProblem inside a quote or comment."""
     tokens = _tokenize(isolate_parameters(script))
     return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
 
@@ -147,14 +147,14 @@ def _words(token: Token, start: int, end: int) -> Iterator[Word]:
         yield Word(TokenKind.SYMBOL, token.text, start, end)
 
 
-# What a phrase does not end within, and what ends it.
+# Brackets in which a phrase does not end.
 _NESTING: dict[tuple[TokenKind, str], int] = {
     **{(TokenKind.SYMBOL, opening): 1 for opening in "([{"},
     **{(TokenKind.SYMBOL, closing): -1 for closing in ")]}"},
     (TokenKind.WORD, "case"): 1,
     (TokenKind.WORD, "end"): -1,
 }
-# More digits than these are no number of any type that is read as one.
+# Longer digit strings are not numbers of any integer type.
 _DIGITS = re.compile("[0-9]{1,40}")
 
 
@@ -163,7 +163,7 @@ def _closes(word: Word) -> bool:
 
 
 class Reader:
-    """Walks over the words of a statement. `take...` moves on only if it succeeds; `expect...` fails with 42601."""
+    """Reads the words of a statement in order. `take...` advances only if it succeeds; `expect...` fails with 42601."""
 
     def __init__(self, words: tuple[Word, ...], text: str) -> None:
         self._words = words
@@ -179,7 +179,7 @@ class Reader:
         return self._words[position] if position < len(self._words) else None
 
     def plain(self, ahead: int = 0) -> str:
-        """The unquoted word or the symbol that stands there; empty if it is anything else."""
+        """The unquoted word or symbol at this position; empty if it is anything else."""
         word = self.peek(ahead)
         return word.text if word is not None and word.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
 
@@ -239,8 +239,8 @@ class Reader:
             raise self.problem()
 
     def phrase(self, stops: frozenset[str] = frozenset()) -> Reader:
-        """The words up to a comma, a closing parenthesis or one of `stops`, outside of brackets and CASE: a reader of
-        their own. The first word always belongs to them."""
+        """The words up to a comma, a closing parenthesis or one of `stops`, outside of brackets and CASE, as a reader
+        of their own. It includes at least one word."""
         start, depth = self._position, 0
         while (word := self.peek()) is not None:
             first = self._position == start
@@ -262,7 +262,7 @@ class Reader:
         if word is None or word.kind not in (TokenKind.NAME, TokenKind.WORD):
             raise self.problem()
         if not word.text:
-            raise errors.SyntaxProblem(detail="a name in quotes is empty")
+            raise errors.SyntaxProblem(detail="zero-length delimited identifier")
         self._position += 1
         return word.text
 

@@ -11,20 +11,20 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
 from seachange.runtime.interruption import check_interrupt
-from seachange.sql.text.syntax_rewrites import NORMALIZED, read_forms
+from seachange.sql.text.syntax_rewrites import NORMALIZED, rewrite_syntax
 from seachange.sql.text.tokens import DIALECT, RawStatement
 
-# How sqlglot stumbles over an operand or argument that is not there, while it parses and when it generates text.
+# The exceptions that sqlglot raises for a missing operand or argument, when it parses and when it generates text.
 INCOMPLETE = (AttributeError, LookupError, TypeError, ValueError)
 
 
 _UUID = "uuid_generate_v4"
 
-# The meta entry of an INSERT with OVERRIDING SYSTEM VALUE, or USER VALUE: which of them.
+# Key of `meta` of an INSERT with OVERRIDING SYSTEM VALUE or USER VALUE: which of them.
 OVERRIDING = "overriding"
 
 
-# What the parser reads twice, as a type and as a value: each level of nesting doubles its time.
+# The parser reads these twice, as a type and as a value: each level of nesting doubles its time.
 _READ_TWICE = frozenset({TokenType.STRUCT, TokenType.MAP})
 _NESTED_MAX = 12
 
@@ -45,7 +45,7 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
 
 
 def _check_nesting(tokens: list[Token]) -> None:
-    """Of brackets, and of the parentheses of what the parser reads twice."""
+    """Limits the nesting of brackets, and of the constructs that the parser reads twice."""
     if sum(t.token_type is TokenType.L_BRACKET or t.token_type in _READ_TWICE for t in tokens) <= _NESTED_MAX:
         return
     opened: list[bool] = []
@@ -61,7 +61,7 @@ def _check_nesting(tokens: list[Token]) -> None:
 
 
 def take_databases(tree: exp.Expr) -> frozenset[str]:
-    """The databases that names begin with, which are taken away from them."""
+    """Removes the database parts of names, and returns them."""
     named = [node for node in tree.find_all(exp.Table, exp.Column) if node.args.get("catalog") is not None]
     found = [node.args["catalog"] for node in named]
     for node in named:
@@ -69,11 +69,11 @@ def take_databases(tree: exp.Expr) -> frozenset[str]:
     return frozenset(str(name.this) if name.quoted else str(name.this).lower() for name in found)
 
 
-# Types of which sqlglot knows no lists, and what lists of them are here.
+# Types for which sqlglot has no array type, and their array types here.
 _LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
 _LISTED["oid"] = Token(TokenType.UINT, "uint")
-# Functions of which sqlglot would make something else (patterns of strftime, which has not all of them, paths within
-# documents, an object of SQL/JSON): it does not know these names.
+# Functions that sqlglot would translate to something else (strftime patterns, document paths, SQL/JSON objects):
+# renamed to names that it does not know.
 _PATTERNED = {
     name: Token(TokenType.VAR, f"pg_{name}")
     for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object", "date_add", "date_subtract")
@@ -93,7 +93,7 @@ _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
 
 
 def _plain_tokens(raw: RawStatement) -> list[Token]:
-    tokens = read_forms(raw.text, list(raw.tokens))
+    tokens = rewrite_syntax(raw.text, list(raw.tokens))
     if "[]" in raw.text:
         _plain_arrays(tokens)
     if _PATTERNED_CALL.search(raw.text):
@@ -116,7 +116,7 @@ def _plain_arrays(tokens: list[Token]) -> None:
 
 
 def _plain_number(token: Token) -> Token:
-    """0x1F is a number, X'1F' is a string of bits: sqlglot takes one for the other."""
+    """0x1F is a number, X'1F' a bit string: sqlglot confuses them."""
     base = {TokenType.HEX_STRING: 16, TokenType.BIT_STRING: 2}.get(token.token_type)
     is_number = base is not None and token.end - token.start + 1 == len(token.text) + len("0x")
     if base is None or not is_number:
@@ -125,7 +125,7 @@ def _plain_number(token: Token) -> Token:
 
 
 def _join_digits(tokens: list[Token]) -> list[Token]:
-    """1_000 is a number: sqlglot takes it for one with an alias."""
+    """1_000 is a number: sqlglot reads it as a number with an alias."""
     found: list[Token] = []
     for token in tokens:
         last = found[-1] if found else None
@@ -139,7 +139,7 @@ def _join_digits(tokens: list[Token]) -> list[Token]:
 
 
 def _cast_intervals(tokens: list[Token]) -> list[Token]:
-    """interval '1 day 02:03:04' as the cast of the text: of some texts sqlglot keeps no more than the first unit."""
+    """interval '1 day 02:03:04' becomes a cast of the text: sqlglot drops all but the first unit of some texts."""
     found: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -151,7 +151,7 @@ def _cast_intervals(tokens: list[Token]) -> list[Token]:
             at += 2
             continue
         if is_constant and [t.text.lower() for t in tokens[at + 3 : at + 4]] == ["to"]:
-            # '1-2' YEAR TO MONTH: the text tells by itself.
+            # '1-2' YEAR TO MONTH: the text is unambiguous without the fields.
             found += [here[1], _AS, here[0]]
             at += 5
             continue
@@ -161,7 +161,7 @@ def _cast_intervals(tokens: list[Token]) -> list[Token]:
 
 
 def _enclose_constants(tokens: list[Token]) -> list[Token]:
-    """date '2024-01-01'::text is a date as text: sqlglot takes it for a text as a date."""
+    """date '2024-01-01'::text is a date as text: sqlglot reads it as a text cast to date."""
     found: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -181,11 +181,11 @@ _CURRENT_ROLE = "current_role"
 
 
 def _built_in(tree: exp.Expr) -> exp.Expr:
-    """Functions of extensions that are the same as one of our own, in whichever schema these were put."""
+    """Functions of extensions that equal built-in ones, whatever schema the extension is in."""
     for call in [c for c in tree.find_all(exp.Anonymous) if c.name.lower() == _UUID and not c.expressions]:
         dot = call.parent
         (dot if isinstance(dot, exp.Dot) else call).replace(exp.Uuid())
-    # A word of its own in PostgreSQL, as current_user is; sqlglot takes it for a column.
+    # A keyword in PostgreSQL, like current_user; sqlglot reads it as a column.
     for column in [c for c in tree.find_all(exp.Column) if not c.table and c.name.lower() == _CURRENT_ROLE]:
         if not column.this.args.get("quoted"):
             column.replace(exp.CurrentRole())
@@ -199,12 +199,12 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow)
 
 
 def _take_out_of_documents(tree: exp.Expr) -> exp.Expr:
-    """f(doc -> 'a') takes something out of a document: sqlglot reads a function of doc that gives 'a'."""
+    """f(doc -> 'a') is an operator on a document: sqlglot reads it as a lambda."""
     for made in reversed(list(tree.find_all(exp.Lambda))):
         if len(made.expressions) != 1 or not isinstance(made.expressions[0], exp.Identifier):
             continue
         body = exp.Paren(this=made.this.copy())
-        # Casts and arithmetic bind more tightly than the arrow, all else less.
+        # Casts and arithmetic bind more tightly than the arrow, everything else less.
         key: exp.Expr = body.this
         while isinstance(key, exp.Binary | exp.In | exp.Between) and not isinstance(key, _ARITHMETIC):
             key = key.this
@@ -219,7 +219,7 @@ def _take_out_of_documents(tree: exp.Expr) -> exp.Expr:
 
 
 def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:
-    """sqlglot does not know the clause."""
+    """sqlglot does not support the clause."""
     words = [token.text.lower() for token in tokens]
     for at, word in enumerate(words):
         if word == OVERRIDING and words[at + 1 : at + 3] in (["system", "value"], ["user", "value"]):
@@ -228,7 +228,7 @@ def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:
 
 
 def _parse(raw: RawStatement, tokens: list[Token]) -> exp.Expr:
-    # sqlglot knows GLOB as an operator only and would stumble over DuckDB's function before the guard sees it.
+    # sqlglot supports GLOB only as an operator and would fail on DuckDB's function before the guard sees it.
     if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
         raise errors.InsufficientPrivilege(detail="function glob may not be called")
     try:

@@ -1,5 +1,5 @@
-"""SELECT pg_advisory_lock(...) and its kin: the calls are made by the engine, in order, and never reach DuckDB, which
-computes their arguments if need be and the rest of the list around their results."""
+"""SELECT pg_advisory_lock(...) and similar calls: the engine makes the calls in order. DuckDB never sees them; it
+computes their arguments if necessary, and the expressions around their results."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ FUNCTIONS: dict[str, AdvisoryCall] = {
     "pg_advisory_unlock_shared": AdvisoryCall(_UNLOCK, _SHARED),
     "pg_advisory_unlock_all": AdvisoryCall(AdvisoryVerb.UNLOCK_ALL),
 }
-# The others give void, which clients see as an empty text.
+# The others return void, which clients see as an empty text.
 _GIVE_BOOLEAN = frozenset({_TRY, _UNLOCK})
-# One bigint or two ints, which are different keys.
+# One bigint or two ints: different key spaces.
 _KEY_TYPES = {1: BIGINT, 2: SqlType(Kind.INTEGER)}
-# What may stand around a call: it is made once, whatever becomes of the result.
+# What may enclose a call: the call is made once in any case.
 _AROUND = (exp.Alias, exp.Cast, exp.Paren, exp.Not, exp.Is, exp.Dot)
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A call in the list; its arguments are the `first`-th and following of all."""
+    """A call in the select list; its arguments are the `first`-th and following of all."""
 
     call: AdvisoryCall
     first: int

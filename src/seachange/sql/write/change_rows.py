@@ -1,4 +1,4 @@
-"""The rows that an UPDATE or DELETE is about, as a query; and many of them with their new values, as a stream."""
+"""The rows that an UPDATE or DELETE changes: found by a query, and streamed with their new values if there are many."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from seachange.values.coercion import coerce
 
 
 def other_sources(tree: exp.Expr) -> list[exp.Expr]:
-    """What FROM of an UPDATE or USING of a DELETE puts beside the table."""
+    """The other tables in FROM of an UPDATE or USING of a DELETE."""
     from_ = tree.args.get("from_")
     return [from_.this] if from_ is not None else list(tree.args.get("using") or ())
 
@@ -32,7 +32,7 @@ def other_sources(tree: exp.Expr) -> list[exp.Expr]:
 def compile_old_rows(
     tree: exp.Expr, table: Table, target: DmlTarget, others: list[exp.Expr], asked: list[exp.Expr]
 ) -> Template:
-    """A query for all columns of the rows to change, the hidden ones included, and for computed values."""
+    """A query for all columns of the rows to change, including hidden ones, and for computed values."""
     with_, where = tree.args.get("with_"), tree.args.get("where")
     # A WITH query of the same name does not hide the table that the statement changes.
     schema = target.schema or (table.schema if with_ is not None else None)
@@ -53,7 +53,7 @@ def compile_old_rows(
 
 
 class ChangedRowStream:
-    """All rows that a statement is about, with their new values, which DuckDB computes and converts."""
+    """All rows that a statement changes, with new values that DuckDB computes and converts."""
 
     def __init__(
         self, tree: exp.Expr, table: Table, target: DmlTarget, assignments: Sequence[tuple[Column, exp.Expr]] | None
@@ -66,7 +66,7 @@ class ChangedRowStream:
 
     @property
     def columns(self) -> Sequence[Column] | None:
-        """What is assigned; None for a DELETE."""
+        """The assigned columns; None for a DELETE."""
         return None if self._assignments is None else [column for column, _ in self._assignments]
 
     @cached_property
@@ -94,7 +94,8 @@ class ChangedRowStream:
             return stream.pass_to(lambda rows: port.change_arrow(self._table, rows, assigned))
 
     def _convert(self, sql: str, values: Sequence[Any], types: Sequence[str]) -> str:
-        """The query with old and new values converted to the columns' types; of rows found several times, one."""
+        """The query with old and new values converted to the columns' types; rows found several times are returned
+        once."""
         old = [f"o{i}" for i in range(len(self._table.columns))]
         computed = [f"n{i}" for i, (_, source) in enumerate(self._sources) if isinstance(source, exp.Expr)]
         expressions = [convert_stored(c, exp.column(name)) for c, name in zip(self._table.columns, old, strict=True)]

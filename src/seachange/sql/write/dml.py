@@ -1,4 +1,4 @@
-"""Which plan runs a query or DML statement."""
+"""Statement planning: chooses the plan for a query or DML statement."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> StatementPlan:
 
 
 def compile_select(tree: exp.Expr) -> Template:
-    """The general form of a query: checked, whatever its tables are."""
+    """The general plan of a query: checked, whatever its tables are."""
     return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree.copy())
 
 
 def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
-    """The name of the table that a query looks up one row in, if that is all it does."""
+    """The table in which a query looks up one row, if it does nothing else."""
     target = simple_target(tree)
     table = target.find_table(port) if target is not None else None
     if target is None or table is None or compile_key_select(tree, target, table) is None:
@@ -106,7 +106,7 @@ def selects_by_index(tree: exp.Expr, port: TransactionPort, values: Sequence[Any
 
 
 def _select_values(tree: exp.Values) -> exp.Select:
-    """VALUES as a statement is a query over itself, with the names that PostgreSQL gives."""
+    """A VALUES statement as a query over itself, with PostgreSQL's column names."""
     values = tree.copy()
     clauses = {key: values.args[key].pop() for key in ("order", "limit", "offset") if values.args.get(key)}
     names = [exp.to_identifier(str(name)) for name in output_names(tree) or ()]
@@ -126,7 +126,7 @@ def _compile_insert(tree: exp.Insert, port: TransactionPort) -> StatementPlan:
 
 class Select:
     def __init__(self, tree: exp.Query, port: TransactionPort) -> None:
-        # Compiled first in any case: it is what checks the tree.
+        # Compiled in any case, since this checks the tree.
         self._template: Template = compile_template(tree.copy())
         self._expected = max(self._template.parameters, default=0)
         self._target: DmlTarget | None = simple_target(tree)
@@ -141,7 +141,7 @@ class Select:
         return isinstance(self._by_key, KeySelect)
 
     def is_current(self, port: TransactionPort) -> bool:
-        # The general form names no version of any table.
+        # The general plan does not depend on a table's version.
         if self._target is None or self._by_key is None:
             return True
         found = self._target.find_table(port)

@@ -1,4 +1,4 @@
-"""ON CONFLICT DO NOTHING over a query: rows in whose way another is are left out by DuckDB, however many there are."""
+"""ON CONFLICT DO NOTHING over a query: DuckDB filters out the conflicting rows, however many there are."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _NUMBER = "seachange number"
 
 
 def can_filter(upsert: Upsert, table: Table, given: Sequence[Column]) -> bool:
-    """With several keys, which rows are in the way depends on the order. A UUID is on its way as bytes, and what the
-    query does not give may not be known yet."""
+    """With several keys, which rows conflict depends on the order. A UUID travels as bytes, and values that the query
+    does not compute may not be known yet."""
     if upsert.updates or len(upsert.arbiters) != 1 or not upsert.arbiters[0].is_plain:
         return False
     key = [table.columns[position] for position in upsert.arbiters[0].positions]
@@ -31,7 +31,7 @@ def _is_later(column: Column) -> bool:
 
 
 def without_conflicts(query: DuckQuery, arbiter: Arbiter, port: TransactionPort, table: Table) -> DuckQuery:
-    """`query` gives the visible columns of the table; of rows with the same key it keeps one."""
+    """`query` returns the visible columns of the table; of rows with the same key one is kept."""
     names = [table.columns[position].name for position in arbiter.positions]
     scan = port.scan(table, columns=frozenset(name.lower() for name in names))
     proposed = [exp.column(name, table="proposed", quoted=True) for name in names]

@@ -1,4 +1,4 @@
-"""INSERT ... VALUES and DEFAULT VALUES: literals and parameters without any engine, other expressions by DuckDB."""
+"""INSERT ... VALUES and DEFAULT VALUES: literals and parameters without an engine, other expressions by DuckDB."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from seachange.sql.write.returning import Returning
 from seachange.sql.write.upsert import Upsert
 from seachange.values.coercion import coercer, computed_coercer
 
-# One value of a row: the parameter that it is taken from and its conversion, or (-1, the value itself).
+# One value of a row: the number of its parameter and its conversion, or (-1, the value itself).
 Cell = tuple[int, Any]
 
 
 def insert_columns(tree: exp.Insert, table: Table) -> tuple[tuple[Column, ...], bool]:
-    """The columns that take values, and whether the statement lists them."""
+    """The target columns, and whether the statement lists them."""
     schema = tree.this
     if not isinstance(schema, exp.Schema):
         return table.visible_columns, False
@@ -65,7 +65,7 @@ def check_width(columns: Sequence[Column], listed: bool, width: int) -> None:
 
 
 class InsertRows:
-    """INSERT of rows that the statement spells out."""
+    """INSERT of rows given in the statement."""
 
     def __init__(self, tree: exp.Insert, target: DmlTarget, table: Table) -> None:
         self._target = target
@@ -81,7 +81,7 @@ class InsertRows:
             self._computed = compile_template(query)
         self._ending = InsertEnding(tree, target, table)
         self._expected = max(_expected_arguments(rows, self._computed), self._ending.expected)
-        # The rows whose values are drawn from a default, by the position of the column.
+        # The rows with computed defaults, by the position of the column.
         self._drawn: dict[int, list[int]] = {}
         self._rows = [self._compile_row(number, row) for number, row in enumerate(rows)]
 
@@ -98,7 +98,7 @@ class InsertRows:
                 case Given(value):
                     cells.append((-1, coerce(value)))
                 case Argument(number) if number < 0:
-                    # What DuckDB computes comes after the user's parameters.
+                    # Values that DuckDB computes follow the user's parameters.
                     cells.append((self._expected - number - 1, computed_coercer(column.type)))
                 case Argument(number):
                     cells.append((number - 1, coerce))
@@ -130,7 +130,7 @@ class InsertRows:
 
 
 class InsertEnding:
-    """What an INSERT does with its rows, wherever they come from: ON CONFLICT and RETURNING."""
+    """ON CONFLICT and RETURNING of an INSERT, wherever its rows come from."""
 
     def __init__(self, tree: exp.Insert, target: DmlTarget, table: Table) -> None:
         self._table = table

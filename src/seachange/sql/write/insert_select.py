@@ -1,4 +1,4 @@
-"""INSERT ... SELECT: DuckDB computes and converts, a few rows go in one by one, many as an Arrow stream."""
+"""INSERT ... SELECT: DuckDB computes and converts; few rows are inserted one by one, many as an Arrow stream."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class InsertSelect:
 
 
 class _Insertion:
-    """A DuckDB result on its way into a table."""
+    """A DuckDB result that is being inserted into a table."""
 
     def __init__(
         self, port: TransactionPort, table: Table, reader: pa.RecordBatchReader, given: Sequence[Column]

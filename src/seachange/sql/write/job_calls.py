@@ -1,4 +1,4 @@
-"""SELECT seachange.pause_job(id) and its kin: made by the engine, never by DuckDB."""
+"""SELECT seachange.pause_job(id) and similar calls: made by the engine, never by DuckDB."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _called(node: exp.Expr) -> str | None:
 
 
 class JobSelect:
-    """`SELECT seachange.pause_job(operand)`: nothing else stands in the statement."""
+    """`SELECT seachange.pause_job(operand)`, with nothing else in the statement."""
 
     def __init__(self, tree: exp.Query) -> None:
         clauses = {key for key, value in tree.args.items() if value}
@@ -51,7 +51,7 @@ class JobSelect:
         arguments = call.expression.expressions
         operand = read_operand(arguments[0]) if len(arguments) == 1 else None
         if not isinstance(operand, Given | Argument):
-            raise errors.UndefinedFunction(detail=f"function {SYSTEM_SCHEMA}.{name} takes the id of one job")
+            raise errors.UndefinedFunction(detail=f"function {SYSTEM_SCHEMA}.{name} requires the id of one job")
         self._request = FUNCTIONS[name]
         self._operand = operand
         self.columns = (table_column(projections[0].alias or name, SqlType(Kind.BOOLEAN)),)

@@ -1,8 +1,8 @@
-"""MERGE: one query finds for each row of the source the row that it meets and the clause that is to be carried out;
-what it found is handed to an UPDATE, DELETE or INSERT for each clause.
+"""MERGE: one query finds, for each source row, the row that it matches and the clause to execute; the results are
+passed to an UPDATE, DELETE or INSERT for each clause.
 
-**Invariant:** a row is met by one row of the source at most, and foreign keys act when all clauses are through; so no
-clause sees what another has done.
+**Invariant:** a row is matched by at most one source row, and foreign key actions run after all clauses; so no clause
+sees what another has done.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLAUSE: Final = "merge clause"
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """`count` parameters are its own."""
+    """`count` is the number of its own parameters."""
 
     plan: StatementPlan
     count: int
@@ -50,7 +50,7 @@ class Merge:
         _refuse_returning(tree)
         check_clauses(whens)
         self._found = SharedRows(self._find_query(tree, source, whens))
-        # Places of the clauses that change a row that is there.
+        # Positions of the clauses that change existing rows.
         self._changing = {place for place, when in enumerate(whens) if when.args["matched"] and not is_nothing(when)}
         statements = [self._statement(place, when, tree.this) for place, when in enumerate(whens)]
         made = [statement for statement in statements if statement is not None]
@@ -77,7 +77,7 @@ class Merge:
         return Result(f"MERGE {count}", count=count)
 
     def _find_query(self, tree: exp.Merge, source: exp.Expr, whens: Sequence[exp.When]) -> exp.Select:
-        """The rows of the source with the keys that they meet, and the place of the first clause that holds."""
+        """The source rows with the keys that they match, and the position of the first clause that applies."""
         alias = self._target.alias
         is_met = exp.Not(this=exp.Is(this=_column(self._keys[0], alias), expression=exp.null()))
         chosen = exp.Case()
@@ -101,7 +101,7 @@ class Merge:
         return query
 
     def _statement(self, place: int, when: exp.When, target: exp.Expr) -> exp.Expr | None:
-        """What a clause does, to the rows that it was chosen for."""
+        """The statement of a clause, for the rows that it was chosen for."""
         if is_nothing(when):
             return None
         rows = given_table(_FOUND, self._source)
@@ -152,20 +152,20 @@ def _key_names(table: Table) -> list[str]:
     keys = [table.column_by_id[id_] for id_ in table.primary.key]
     if not all(key in table.visible_columns for key in keys):
         feature = f'MERGE into table "{table.name}", which has no primary key,'
-        raise errors.FeatureNotSupported(feature=feature, instead="Give it one, or use UPDATE and INSERT.")
+        raise errors.FeatureNotSupported(feature=feature, instead="Add a primary key, or use UPDATE and INSERT.")
     return [key.name for key in keys]
 
 
 def _refuse_returning(tree: exp.Merge) -> None:
     if tree.args.get("returning") is not None:
-        instead = "Use INSERT ... ON CONFLICT DO UPDATE, UPDATE or DELETE, which have it."
+        instead = "Use INSERT ... ON CONFLICT DO UPDATE, UPDATE or DELETE, which support it."
         raise errors.FeatureNotSupported(feature="RETURNING of MERGE", instead=instead)
 
 
 def _insert(
     action: exp.Insert, target: exp.Expr, every: list[exp.Identifier], rows: exp.Expr, is_chosen: exp.Expr
 ) -> exp.Insert:
-    """A value that is DEFAULT is one that is not given."""
+    """A value that is DEFAULT counts as not given."""
     values = [value.copy() for value in action.expression.expressions]
     is_listed = action.this is not None
     named = [column.this.copy() for column in action.this.expressions] if is_listed else every[: len(values)]

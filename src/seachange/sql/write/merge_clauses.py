@@ -1,4 +1,4 @@
-"""The clauses of a MERGE: which there may be, and what they may name."""
+"""The clauses of MERGE: which are allowed, and what they may name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seachange.sql.compile.target import folded
 _NOTHING: Final = "DO NOTHING"
 _DELETE: Final = "DELETE"
 _VERBS: Final[dict[type[exp.Expr], str]] = {exp.Insert: "INSERT", exp.Update: "UPDATE"}
-# What may be done with a row that is there, and with one that is not.
+# The actions on a matching row, and without one.
 _ALLOWED: Final = {True: frozenset({"UPDATE", _DELETE, _NOTHING}), False: frozenset({"INSERT", _NOTHING})}
 
 
@@ -47,7 +47,7 @@ def _named(is_matched: bool) -> str:
 
 
 def _check_action(action: exp.Expr) -> None:
-    """A subquery would see what the clauses before it have done."""
+    """A subquery would see the changes of earlier clauses."""
     if not isinstance(action, exp.Insert | exp.Update):
         return
     if action.find(exp.Query) is not None:
@@ -60,8 +60,8 @@ def _check_action(action: exp.Expr) -> None:
 
 
 def only_of_source(condition: exp.Expr, source: str, target: str) -> exp.Expr:
-    """The condition of a row that meets none: names are those of the source alone. Within a query a name without a
-    table may be that query's own."""
+    """The condition of an unmatched row: its names belong to the source alone. Inside a query an unqualified name may
+    be that query's own."""
     for column in list(condition.find_all(exp.Column)):
         qualifier = column.args.get("table")
         if qualifier is not None and folded(qualifier) == target and not _is_hidden(column, target):
@@ -72,6 +72,6 @@ def only_of_source(condition: exp.Expr, source: str, target: str) -> exp.Expr:
 
 
 def _is_hidden(column: exp.Column, name: str) -> bool:
-    """Whether a query around it has a table of that name."""
+    """Whether an enclosing query has a table of that name."""
     query = column.find_ancestor(exp.Query)
     return query is not None and any(table.alias_or_name == name for table in query.find_all(exp.Table))

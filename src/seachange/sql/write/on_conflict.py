@@ -1,4 +1,4 @@
-"""ON CONFLICT as it is written: which unique keys decide, and what happens to the row that is there."""
+"""ON CONFLICT parsing: the arbiter indexes, and the action on the existing row."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from seachange.sql.text.tokens import DIALECT
 
 @dataclass(frozen=True, slots=True)
 class Arbiter:
-    """A unique index, with the positions of its key in a derived row of the table, and of whether it has the row; plain
-    if it has all rows, under values of the row itself."""
+    """A unique index, with the positions of its key in a derived row of the table and of the flag whether it covers the
+    row; plain if it covers all rows, by values of the row itself."""
 
     index: Index
     positions: tuple[int, ...]
@@ -27,7 +27,7 @@ class Arbiter:
     is_plain: bool
 
     def key(self, row: tuple[object, ...]) -> tuple[object, ...] | None:
-        """None where no other row can be in the way: a NULL makes the key distinct, or the index is not about it."""
+        """None if no other row can conflict: a NULL makes the key distinct, or the index does not cover the row."""
         if self.member is not None and row[self.member] is not True:
             return None
         key = tuple([row[position] for position in self.positions])
@@ -35,12 +35,12 @@ class Arbiter:
 
     @property
     def equality(self) -> type[exp.EQ] | type[exp.NullSafeEQ]:
-        """How the columns of two rows compare that are in each other's way."""
+        """How the columns of two conflicting rows compare."""
         return exp.EQ if self.index.nulls_distinct else exp.NullSafeEQ
 
 
 def read_arbiters(node: exp.OnConflict, table: Table) -> tuple[Arbiter, ...]:
-    """The indexes whose conflicts are meant: those named, or all."""
+    """The arbiter indexes: those named, or all."""
     known = _unique_indexes(table)
     constraint, keys = node.args.get("constraint"), node.args.get("conflict_keys")
     if constraint is not None:
@@ -68,7 +68,7 @@ def _arbiter(index: Index, table: Table) -> Arbiter:
 
 
 def _is_about(index: Index, predicate: exp.Expr | None, table: Table) -> bool:
-    """Whether an index has every row that meets the predicate: as in PostgreSQL, only then it decides."""
+    """Whether an index covers every row that meets the predicate: as in PostgreSQL, only then it is an arbiter."""
     if index.where is None:
         return True
     if predicate is None:
@@ -85,7 +85,7 @@ def _is_about(index: Index, predicate: exp.Expr | None, table: Table) -> bool:
 def does_update(node: exp.OnConflict) -> bool:
     action = str(node.args["action"].name).upper() if node.args.get("action") is not None else ""
     if node.args.get("duplicate") or action not in ("DO NOTHING", "DO UPDATE"):
-        raise errors.SyntaxProblem(detail="ON CONFLICT takes DO NOTHING or DO UPDATE")
+        raise errors.SyntaxProblem(detail="ON CONFLICT requires DO NOTHING or DO UPDATE")
     return action == "DO UPDATE"
 
 

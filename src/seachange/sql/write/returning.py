@@ -1,7 +1,7 @@
-"""RETURNING: what a statement answers with about the rows that it changed.
+"""RETURNING: the result of a statement about the rows that it changed.
 
-Each item comes from where it is cheapest: a plain column out of the changed row, what an UPDATE or DELETE can know
-beforehand out of the query that finds its rows, the rest by a query over the changed rows.
+Each item comes from where it is cheapest: a plain column from the changed row, what an UPDATE or DELETE can know
+beforehand from the query that finds its rows, and the rest from a query over the changed rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHANGED = "changed"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the query that found the rows says about them: the types of its columns, and a row of values per row."""
+    """What the query that found the rows returns about them: the types of its columns, and a row of values per row."""
 
     types: Sequence[str] = ()
     rows: Sequence[Row] = ()
@@ -42,7 +42,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """`source` tells which of the three it is: a position in the row, in what is known, or in what is computed."""
+    """`source` tells which of the three it is: a position in the row, in the known values, or in the computed ones."""
 
     source: str
     position: int
@@ -50,7 +50,7 @@ class _Item:
 
 
 class Returning:
-    """`known` are the expressions that the query that finds the rows is asked for."""
+    """`known` are the expressions that the query which finds the rows must return."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Returning:
         values: Sequence[Any],
         known: Known | None = None,
     ) -> Result:
-        """`rows` are the changed rows, new ones of an UPDATE."""
+        """`rows` are the changed rows: the new versions for an UPDATE."""
         port.check_access(self._table, "SELECT")
         known = known or Known()
         types: Sequence[str] = ()
@@ -133,7 +133,7 @@ def _described(item: _Item, known: Sequence[str], computed: Sequence[str]) -> Re
     if item.source == "row":
         return item.column
     types = known if item.source == "known" else computed
-    # Nothing was looked for, and so nothing is known about the type.
+    # No row was found, so the type is not known.
     return duck_column(item.column.name, types[item.position] if types else "VARCHAR")
 
 
@@ -161,7 +161,7 @@ def plain_table(column: exp.Column) -> str:
 def _check_expressions(nodes: Sequence[exp.Expr]) -> None:
     for node in nodes:
         if node.find(exp.Query) is not None:
-            # It would see the rows as they are after the change.
+            # It would see the rows after the change.
             raise errors.FeatureNotSupported(feature="a subquery in RETURNING", instead="")
         if node.find(exp.AggFunc) is not None:
             raise errors.GroupingProblem(detail="aggregate functions are not allowed in RETURNING")
@@ -170,13 +170,13 @@ def _check_expressions(nodes: Sequence[exp.Expr]) -> None:
 
 
 def given_table(name: str, alias: str) -> exp.Table:
-    """A reference to rows that the statement hands over when it runs."""
+    """A reference to rows that the statement passes in when it runs."""
     table = exp.table_(exp.to_identifier(name, quoted=True), alias=exp.to_identifier(alias, quoted=True))
     table.meta[GIVEN] = True
     return table
 
 
-# The place of a handed-over row among the others; no column of a table can hide it, but for one that means to.
+# The position of a passed row; no column has this name unless by intent.
 ORDINAL = "seachange ordinal"
 
 
@@ -187,7 +187,7 @@ def _compile_over_rows(expressions: list[exp.Expr], target: DmlTarget) -> Templa
 
 
 def rows_as_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
-    """Rows as an Arrow table with all visible columns by name, and their place."""
+    """Rows as an Arrow table with all visible columns by name, and their position."""
     arrays = [array_of(range(len(rows)), pa.int64())]
     fields = [pa.field(ORDINAL, pa.int64())]
     for position, column in enumerate(table.columns):

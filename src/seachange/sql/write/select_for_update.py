@@ -1,7 +1,7 @@
 """SELECT ... FOR UPDATE / NO KEY UPDATE / SHARE / KEY SHARE [OF ...] [NOWAIT | SKIP LOCKED].
 
-The query also asks for the primary keys of the tables that it locks; the rows are locked when they are found, before
-they are shown. With SKIP LOCKED the limit is applied to the rows that could be locked; the query gives a few more, and
+The query also returns the primary keys of the tables that it locks; rows are locked when they are found, before they
+are returned. With SKIP LOCKED the limit applies to the rows that could be locked; the query returns a few more, and
 many more only if that was not enough.
 """
 
@@ -26,7 +26,7 @@ from seachange.sql.query.plan import is_same_table
 from seachange.sql.query.query import run_query
 from seachange.sql.text.scope import is_cte_reference
 
-# (UPDATE or SHARE, with KEY) as the parser has them.
+# (UPDATE or SHARE, with KEY), as the parser has them.
 _STRENGTHS: dict[tuple[bool, bool], LockStrength] = {
     (True, False): LockStrength.UPDATE,
     (True, True): LockStrength.NO_KEY_UPDATE,
@@ -34,7 +34,7 @@ _STRENGTHS: dict[tuple[bool, bool], LockStrength] = {
     (False, True): LockStrength.KEY_SHARE,
 }
 _POLICIES: dict[bool | None, LockPolicy] = {None: LockPolicy.WAIT, True: LockPolicy.NOWAIT, False: LockPolicy.SKIP}
-# Clauses after which a row of the result is no longer a row of a table.
+# Clauses after which a result row is no longer a row of a table.
 _REFUSED = {
     "group": "GROUP BY",
     "having": "HAVING",
@@ -44,7 +44,7 @@ _REFUSED = {
 }
 
 
-# Others may have locked some: so many more rows than wanted are looked at first, then each time as many times more.
+# Other transactions may have locked some: this many more rows than needed are read first, then a multiple each time.
 _SPARE_ROWS = 64
 _GROWTH = 16
 _ALL_ROWS = 1 << 40
@@ -52,7 +52,7 @@ _ALL_ROWS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class LockedTable:
-    """One table of the query, and where its key is among the columns that were added."""
+    """One table of the query, and the position of its key among the added columns."""
 
     target: DmlTarget
     table: Table
@@ -82,7 +82,7 @@ class LockingSelect:
         in_query = [int(node.this.name) for node in select.find_all(exp.Parameter) if node.this.name.isdigit()]
         self._expected = max((argument_count(given), *in_query))
         if self._limit is not None:
-            # How many rows to look at, as one more parameter.
+            # The number of rows to read, as one more parameter.
             select.set("limit", exp.Limit(expression=exp.Parameter(this=exp.Literal.number(self._expected + 1))))
         self._template: Template = compile_template(select)
 
@@ -102,7 +102,7 @@ class LockingSelect:
             assert found.columns is not None
             width = len(found.columns) - self._added
             kept = self._lock(port, found.rows, width, wanted)
-            # What was locked is locked again, at no cost, and what is left comes after it.
+            # Rows that are already locked are locked again at no cost, and the others come after them.
             if wanted is None or len(kept) >= wanted or len(found.rows) < asked:
                 break
             asked *= _GROWTH
@@ -125,7 +125,7 @@ class LockingSelect:
         return self._lock_each(port, rows, width, wanted)
 
     def _lock_free(self, port: TransactionPort, rows: Sequence[Row], width: int, most: int | None) -> list[Row]:
-        """Table by table: one look at the locks for all rows."""
+        """Table by table: one check of the locks for all rows."""
         kept = list(rows)
         for locked in self._locked:
             keys = [locked.key(row[width:]) for row in kept]
@@ -134,7 +134,7 @@ class LockingSelect:
         return kept
 
     def _lock_each(self, port: TransactionPort, rows: Sequence[Row], width: int, most: int) -> list[Row]:
-        """Row by row: no more are locked than are shown."""
+        """Row by row: only rows that are returned are locked."""
         kept: list[Row] = []
         for row in rows:
             if len(kept) >= most:
@@ -166,7 +166,7 @@ def _refuse(what: str) -> errors.FeatureNotSupported:
 def _lock_tables(
     select: exp.Select, locks: Sequence[exp.Expr], port: TransactionPort
 ) -> tuple[list[LockedTable], list[exp.Expr]]:
-    """What each clause locks, and the key columns that the query is to give too."""
+    """The tables that each clause locks, and the key columns that the query must return."""
     sources = _sources(select)
     locked: list[LockedTable] = []
     added: list[exp.Expr] = []
@@ -188,7 +188,7 @@ def _lock_tables(
 
 
 def _sources(select: exp.Select) -> dict[str, exp.Expr]:
-    """What the query reads from, by the name that it has there."""
+    """The sources of the query, by their names in it."""
     from_ = select.args.get("from_")
     joins = select.args.get("joins") or []
     if any(join.side for join in joins):
@@ -216,7 +216,7 @@ def _key_columns(select: exp.Select, source: exp.Table, target: DmlTarget, table
 
 
 def _spell_out_star(select: exp.Select, target: DmlTarget, table: Table) -> None:
-    """A star would show the hidden key as well."""
+    """A star would also return the hidden key."""
     if select.args.get("joins"):
         raise _refuse("* over several tables of which one has no primary key")
     spelled: list[exp.Expr] = []

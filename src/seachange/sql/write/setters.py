@@ -1,4 +1,4 @@
-"""SET clauses: how a new value comes about, without an engine where that is plain."""
+"""SET clauses: how a new value is computed, without an engine where possible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seachange.values.coercion import coercer, computed_coercer
 from seachange.values.number_coercion import INTEGER_BITS, Coercer
 from seachange.values.types import BIGINT, Kind
 
-# A new value from the old row, the statement's values, and what DuckDB computed for the row.
+# A new value from the old row, the statement's values, and the values that DuckDB computed for the row.
 Setter = Callable[[Row, Sequence[Any], Row], Any]
 
 _WIDE = Context(prec=100)
@@ -43,7 +43,7 @@ def read_assignments(items: Sequence[exp.Expr], table: Table) -> list[tuple[Colu
 
 
 def drawn_columns(assignments: Sequence[tuple[Column, exp.Expr]], table: Table) -> list[int]:
-    """The positions of columns that are set to a default which is an expression."""
+    """The positions of columns that are set to an expression default."""
     asked = [c for c, node in assignments if is_drawn(c) and isinstance(read_operand(node), DefaultValue)]
     return [table.columns.index(column) for column in asked]
 
@@ -60,7 +60,7 @@ def _split_assignment(item: exp.EQ) -> list[tuple[str, exp.Expr]]:
 
 
 def _split_row(node: exp.Expr) -> list[exp.Expr]:
-    """The values that a row stands for; of a subquery, one subquery for each of its columns."""
+    """The values of a row; of a subquery, one subquery for each of its columns."""
     if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
         return list(node.expressions)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select) and not node.this.is_star:
@@ -75,7 +75,7 @@ def _only_column(subquery: exp.Subquery, position: int) -> exp.Expr:
 
 
 def compile_setter(column: Column, node: exp.Expr, table: Table, target: DmlTarget, computed: list[exp.Expr]) -> Setter:
-    """What cannot be set without DuckDB is added to `computed`."""
+    """Expressions that need DuckDB are added to `computed`."""
     coerce = coercer(column.type)
     operand = read_operand(node)
     if operand is not None:
@@ -84,7 +84,7 @@ def compile_setter(column: Column, node: exp.Expr, table: Table, target: DmlTarg
 
 
 def compile_computed(column: Column, node: exp.Expr, computed: list[exp.Expr]) -> Setter:
-    """By DuckDB, unless it is a value that needs no engine."""
+    """By DuckDB, unless the value needs no engine."""
     coerce = coercer(column.type)
     operand = read_operand(node)
     if operand is not None:
@@ -130,13 +130,13 @@ def _add(value: Any, amount: Any, sign: int) -> Any:
     if value is None or amount is None:
         return None
     if isinstance(amount, str):
-        # A literal without a type takes that of the other operand.
+        # An untyped literal takes the type of the other operand.
         amount = coercer(BIGINT)(amount) if isinstance(value, int) else Decimal(amount)
     if isinstance(amount, bool) or not isinstance(amount, int | float | Decimal):
         raise errors.DatatypeMismatch(detail=f"{type(amount).__name__} cannot be added to a number")
     if isinstance(amount, float):
         return float(value) + sign * amount
     if isinstance(value, Decimal) or isinstance(amount, Decimal):
-        # Python's own product keeps 28 digits.
+        # Python's own arithmetic keeps 28 digits.
         return (_WIDE.add if sign > 0 else _WIDE.subtract)(Decimal(value), Decimal(amount))
     return value + sign * amount

@@ -1,4 +1,4 @@
-"""Whether an UPDATE or DELETE reads its table, which requires SELECT: in conditions, in new values, in RETURNING."""
+"""Whether an UPDATE or DELETE reads its table, which requires SELECT: in conditions, new values or RETURNING."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Source = tuple[str | None, str]
 
 
 class TargetReads:
-    """A name without a table, within subqueries, is a column of their tables, or else of the target."""
+    """An unqualified name inside subqueries is a column of their tables, or else of the target."""
 
     def __init__(self, tree: exp.Expr, table: Table, target: DmlTarget) -> None:
         self._table = table
@@ -45,7 +45,7 @@ def _assigned(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _sources(column: exp.Expr, tree: exp.Expr) -> Iterator[Source]:
-    """The tables of the subqueries that it stands in."""
+    """The tables of the enclosing subqueries."""
     select = column.find_ancestor(exp.Select)
     while select is not None and select is not tree:
         named = [select.args.get("from_"), *select.args.get("joins", ())]

@@ -78,7 +78,7 @@ class Update:
         # The columns whose new values DuckDB computes.
         self._computed: list[Column] = []
         for column, node in assignments:
-            # With other tables in sight, a name alone does not tell whose column it is.
+            # With other tables in scope, an unqualified name may be ambiguous.
             setter = (
                 compile_computed(column, node, computed)
                 if joined
@@ -140,7 +140,7 @@ def _update_returning(
 ) -> Returning | None:
     if not tree.args.get("returning"):
         return None
-    # What is generated changes with what it is made from.
+    # Generated columns change with the columns that they depend on.
     generated = [c for c in table.columns if c.generated is not None]
     assigned = frozenset(column.name for column in (*(c for c, _ in assignments), *generated))
     return Returning(tree, table, target, found=True, assigned=assigned)
@@ -158,12 +158,12 @@ class FoundRows:
     types: Sequence[str] = ()
 
     def known(self, width: int) -> Known:
-        """What was asked for beside the first `width` columns."""
+        """The values that were requested after the first `width` columns."""
         return Known(self.types[width:], [row[width:] for row in self.rows])
 
 
 class Finder:
-    """Finds the rows that a statement is about, each once, with the values that are asked for beside them."""
+    """Finds the rows that a statement changes, each once, with the additional values that it needs."""
 
     def __init__(self, tree: exp.Expr, table: Table, target: DmlTarget, asked: list[exp.Expr]) -> None:
         self._table = table
@@ -182,7 +182,7 @@ class Finder:
         return self._found(duck.rows(bind_query(self.template, port, values)))
 
     def run_few(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> FoundRows | None:
-        """None if the rows are too many to be changed one by one."""
+        """None if there are too many rows to change one by one."""
         found = self._by_key(port, values)
         if found is not None:
             return found
@@ -190,7 +190,7 @@ class Finder:
         return None if answer is None else self._found(answer)
 
     def query(self, values: Sequence[Any]) -> Template | None:
-        """What finds the rows, None if that is their primary key."""
+        """The query that finds the rows, None if they are found by primary key."""
         return self.template if self._read_key(values) is NOT_BY_KEY else None
 
     def _by_key(self, port: TransactionPort, values: Sequence[Any]) -> FoundRows | None:

@@ -1,7 +1,7 @@
-"""INSERT ... ON CONFLICT: rows proposed, the rows that are in their way, and what becomes of both.
+"""INSERT ... ON CONFLICT: the proposed rows, the existing rows that they conflict with, and the outcome.
 
-A few rows look for conflicts one by one, many by one join; new values that need an engine are computed for all
-conflicts by one query.
+Few rows look up conflicts one by one, many by one join; new values that need an engine are computed for all conflicts
+by one query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from seachange.sql.write.returning import ORDINAL, given_table, rows_as_arrow
 from seachange.sql.write.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
 from seachange.values.coercion import coercer
 
-# Up to here conflicts are looked for one by one.
+# Up to this many rows, conflicts are looked up one by one.
 LOOKUPS_MAX = 200
 _EXCLUDED = "excluded"
 _PROPOSED = DmlTarget(None, _EXCLUDED, _EXCLUDED)
@@ -36,7 +36,7 @@ _PROPOSED = DmlTarget(None, _EXCLUDED, _EXCLUDED)
 
 @dataclass(slots=True)
 class UpsertOutcome:
-    """What is to be done; `changed` are the rows in the order of the proposed ones."""
+    """The changes to make; `changed` are the rows in the order of the proposed ones."""
 
     inserted: list[Row] = field(default_factory=list)
     old: list[Row] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Upsert:
             self._compile_update(node, target)
 
     def _compile_update(self, node: exp.OnConflict, target: DmlTarget) -> None:
-        # First the proposed row, which needs no computing, then what does.
+        # First the proposed row, which needs no computation, then expressions.
         asked: list[exp.Expr] = [
             exp.column(self._table.label(c), table=_EXCLUDED, quoted=True) for c in self._table.columns
         ]
@@ -85,7 +85,7 @@ class Upsert:
         self.parameters = (max(argument_count(given), in_template),)
 
     def check_access(self, port: TransactionPort) -> None:
-        """Whether a row conflicts or not."""
+        """Checked whether a row conflicts or not."""
         if self._names_keys:
             port.check_access(self._table, "SELECT")
         if self.updates:
@@ -96,7 +96,7 @@ class Upsert:
     def run(
         self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]
     ) -> UpsertOutcome:
-        # As in PostgreSQL, of rows that are in the way of nothing and of those that are.
+        # As in PostgreSQL, for rows with and without a conflict.
         self._check_required(rows)
         port.check(self._table, rows)
         keyed = self._keyed(port, rows)
@@ -123,16 +123,16 @@ class Upsert:
             if is_required(column) and any(row[position] is None for row in rows):
                 raise errors.NotNullViolation(column=column.name, relation=self._table.name)
 
-    # Looking for conflicts.
+    # Finding conflicts.
 
     def _keyed(self, port: TransactionPort, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows with all that the arbiters' keys are made from."""
+        """The rows with all values that the arbiters' keys are made from."""
         return rows if all(arbiter.is_plain for arbiter in self.arbiters) else port.derive(self._table, rows)
 
     def _existing(
         self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], keyed: Sequence[Row]
     ) -> dict[int, Row]:
-        """By the place of a proposed row, a row that is in its way."""
+        """By the position of a proposed row, a row that it conflicts with."""
         found: dict[int, Row] = {}
         for arbiter in self.arbiters:
             if len(rows) > LOOKUPS_MAX and arbiter.is_plain:
@@ -173,7 +173,7 @@ class Upsert:
         existing: dict[int, Row],
         updated: dict[int, Row | None],
     ) -> None:
-        """`updated`: what becomes of the rows in the way; None where that is nothing."""
+        """`updated`: the new versions of the conflicting rows; None where nothing is changed."""
         (arbiter, *_) = self.arbiters
         touched: set[Any] = set()
         for place, row in enumerate(rows):
@@ -197,7 +197,7 @@ class Upsert:
         return self._new_row(old, values, (*row, *known))
 
     def _complete(self, port: TransactionPort, updated: dict[int, Row | None]) -> None:
-        """Gives the new rows the values that are drawn or generated."""
+        """Fills drawn and generated values into the new rows."""
         if not self._drawn and not self._table.has_generated:
             return
         changed = {place: row for place, row in updated.items() if row is not None}
@@ -240,7 +240,7 @@ def _compile_value(column: Column, value: exp.Expr, table: Table, target: DmlTar
         return lambda _old, _values, known: coerce(known[position])
     if all(node.table for node in value.find_all(exp.Column)):
         return compile_setter(column, value, table, target, asked)
-    # A column without its table is ambiguous here; DuckDB says so.
+    # An unqualified column is ambiguous here; DuckDB reports it.
     return compile_computed(column, value, asked)
 
 
@@ -269,7 +269,7 @@ def _compile_join(arbiter: Arbiter, table: Table, target: DmlTarget) -> Template
 
 
 def _compile_pairs(target: DmlTarget, computed: list[exp.Expr]) -> Template:
-    """Values over pairs of a row that is there and the proposed one."""
+    """Values over pairs of an existing row and the proposed one."""
     ordinal = exp.column(ORDINAL, table=_EXCLUDED, quoted=True)
     same = exp.EQ(this=exp.column(ORDINAL, table=target.alias, quoted=True), expression=ordinal.copy())
     join = exp.Join(this=given_table(_EXCLUDED, _EXCLUDED), on=same, kind="INNER")

@@ -1,10 +1,10 @@
-"""WITH whose queries change rows: each is a statement of its own, and hands the rows that it returns to those behind.
-So does a query that only reads, if more than the next of them needs it: it is evaluated once.
+"""WITH queries that change rows: each runs as a separate statement and passes the rows that it returns to later ones.
+So does a read-only query that several parts use: it is evaluated once.
 
-All parts of the statement are to see the rows as they were before it. The parts run one after the other, so a part that
-would read what one before it has changed is refused; what foreign keys do waits for the end.
+All parts of the statement must see the rows as they were before it. The parts run in sequence, so a part that would
+read what an earlier one has changed is rejected; foreign key actions wait for the end.
 
-**Invariant:** a statement that fails leaves none of its writes: the parts are undone, and run again, as one.
+**Invariant:** a failed statement leaves none of its writes: the parts are undone, and retried, as one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CHANGES: Final = (exp.Insert, exp.Update, exp.Delete)
 
 
 def changing_queries(tree: exp.Expr) -> list[exp.CTE]:
-    """Those of the WITH in front of a statement that change rows."""
+    """The queries of a statement's WITH that change rows."""
     clause = tree.args.get("with_")
     return [cte for cte in clause.expressions if _changes(cte)] if clause is not None else []
 
@@ -56,8 +56,8 @@ def _changes(cte: exp.CTE) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """`name` is the one under which its rows are handed on: empty for none. `count` parameters are its own. It changes
-    `target`, and reads the relations in `reads`."""
+    """`name` is the name under which its rows are passed on, empty for none. `count` is the number of its own
+    parameters. It changes `target` and reads the relations in `reads`."""
 
     plan: StatementPlan | SharedRows
     count: int
@@ -68,7 +68,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Handed:
-    """The name under which rows are handed on, empty for none, and those that WITH gives to their columns."""
+    """The name under which rows are passed on, empty for none, and the column names that WITH gives."""
 
     name: str
     columns: tuple[exp.Identifier, ...] = ()
@@ -79,9 +79,9 @@ class WithChanges:
         clause = tree.args["with_"]
         self._recursive = bool(clause.args.get("recursive"))
         self._parts: list[_Part] = []
-        # Queries that only read, and are put into the parts that need them.
+        # Read-only queries that are inlined into the parts that need them.
         self._inlined: list[exp.CTE] = []
-        # By the names that the statement gives.
+        # By the names in the statement.
         self._handed: dict[str, _Handed] = {}
         rest = tree.copy()
         rest.set("with_", None)
@@ -125,7 +125,7 @@ class WithChanges:
         return f"with_{len(self._parts)}"
 
     def _with_queries(self, statement: exp.Expr) -> exp.Expr:
-        """The statement with the queries before it that only read."""
+        """The statement with the read-only queries that precede it."""
         part = statement.copy()
         own = part.args.get("with_")
         needed = self._needed(_names_in(part))
@@ -137,7 +137,7 @@ class WithChanges:
         return part
 
     def _needed(self, names: set[str]) -> set[str]:
-        """These, and those that the queries among them need which only read."""
+        """These names, and those that their read-only queries need."""
         found, waiting = set(names), list(names & self._needs.keys())
         while waiting:
             for name in self._needs[waiting.pop()] - found:
@@ -146,8 +146,8 @@ class WithChanges:
         return found
 
     def _shared_names(self, ctes: Sequence[exp.CTE], rest: exp.Expr) -> set[str]:
-        """Queries that only read, and that others need than the next part alone: put into each, they would be evaluated
-        again, when their functions give something else and their tables were changed."""
+        """Read-only queries that more than the next part needs: inlined into each, they would be evaluated again, with
+        other values of volatile functions and changed tables."""
         parts = [(place, cte.this) for place, cte in enumerate(ctes) if _changes(cte)] + [(len(ctes), rest)]
         needed = {place: self._needed(_names_in(statement)) for place, statement in parts}
         shared: set[str] = set()
@@ -225,7 +225,7 @@ def _target(part: exp.Expr) -> DmlTarget | None:
 
 
 def _reads(part: exp.Expr) -> tuple[tuple[str | None, str], ...]:
-    """The relations that it reads: not the table of an INSERT, unless it looks there for what conflicts."""
+    """The relations that it reads: not the table of an INSERT, unless ON CONFLICT reads it."""
     found: list[tuple[str | None, str]] = []
     for table in part.find_all(exp.Table):
         is_written = _is_target(table) and isinstance(part, exp.Insert) and not part.args.get("conflict")
@@ -244,7 +244,7 @@ def _refuse_reads(parts: Sequence[_Part], port: TransactionPort) -> None:
             if not changed.isdisjoint(_read_by(port.relation(schema, name), port)):
                 raise errors.FeatureNotSupported(
                     feature=f'reading "{name}" in a statement whose WITH changes it',
-                    instead="Let the WITH query return what is needed, or read it in a statement before.",
+                    instead="Return what is needed from the WITH query, or read it in an earlier statement.",
                 )
         if part.target is not None:
             changed.add(DescriptorId(part.target.resolve(port).id))
@@ -270,7 +270,7 @@ def _as_arrow(result: Result) -> pa.Table:
 
 
 def _as_array(held: Sequence[Any], type_: SqlType) -> pa.Array:
-    """Of a quotient all digits: it has more than a numeric without declared ones."""
+    """With all digits of a quotient, which has more than a numeric without declared digits."""
     behind = max((-int(value.as_tuple().exponent) for value in held if isinstance(value, Decimal)), default=0)
     if type_.kind is not Kind.NUMERIC or type_.precision or behind <= NUMERIC_DEFAULT[1]:
         return pa.array(list(held), arrow_type(type_))
