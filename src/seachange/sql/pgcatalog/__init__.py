@@ -1,1 +1,1 @@
-"""pg_catalog and information_schema: relations and functions that tell of the schema, made from the descriptors."""
+"""pg_catalog and information_schema: relations and functions about the schema, computed from the descriptors."""

@@ -1,4 +1,4 @@
-"""Privileges as PostgreSQL writes them: role=letters/grantor, a star after what may be passed on."""
+"""Privileges in PostgreSQL's aclitem format: role=letters/grantor, with a star after a privilege with grant option."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LETTERS: Final[dict[str, str]] = {
 
 
 def acl(access: Access, kind: ObjectKind) -> list[str] | None:
-    """None where nothing was granted or revoked: what that means goes by the kind. Of the owner it says everything."""
+    """None if nothing was granted or revoked: the kind's defaults apply. The owner has everything."""
     granted = {held.role: held for held in access.privileges if held.role != access.owner}
     public = granted.get(PUBLIC_ROLE)
     if (public.privileges if public is not None else ()) == EVERYBODYS.get(kind, ()) and set(granted) <= {PUBLIC_ROLE}:
@@ -23,7 +23,7 @@ def acl(access: Access, kind: ObjectKind) -> list[str] | None:
     items = [_item(access.owner, PRIVILEGES[kind], (), access.owner)]
     for role, held in granted.items():
         item = _item("" if role == PUBLIC_ROLE else role, held.privileges, held.grantable, access.owner)
-        # Everybody comes first where everybody may do something from the start.
+        # PUBLIC comes first where it has privileges by default.
         items.insert(0 if role == PUBLIC_ROLE and kind in EVERYBODYS else len(items), item)
     return items
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogs have from the start, with the numbers that they have there."""
+"""Built-in objects of PostgreSQL's catalogs, with their OIDs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ INFORMATION_SCHEMA: Final = "information_schema"
 CATALOG_OID: Final = 11
 PUBLIC_OID: Final = 2200
 INFORMATION_OID: Final = 13000
-# The first role, and the database if nobody has created it.
+# The bootstrap superuser, and the default database without a descriptor.
 BOOTSTRAP_ROLE_OID: Final = 10
 DATABASE_OID: Final = 5
-# Objects that somebody created have larger numbers.
+# User-created objects have larger OIDs.
 FIRST_USER_OID: Final = 16384
 
 HEAP_OID: Final = 2
@@ -25,14 +25,14 @@ TABLESPACES: Final = ((1663, "pg_default"), (1664, "pg_global"))
 LANGUAGES: Final = ((12, "internal", False), (13, "c", False), (14, "sql", True))
 
 DEFAULT_COLLATION_OID: Final = 100
-# Number, name, provider, and the locale.
+# OID, name, provider and locale.
 COLLATIONS: Final = (
     (DEFAULT_COLLATION_OID, "default", "d", None),
     (950, "C", "c", "C"),
     (951, "POSIX", "c", "POSIX"),
 )
 
-# Catalogs whose numbers objects are described by.
+# Catalogs by which objects are classified.
 CATALOG_OIDS: Final[dict[str, int]] = {
     "pg_type": 1247,
     "pg_attribute": 1249,
@@ -67,7 +67,7 @@ CATALOG_OIDS: Final[dict[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class BuiltinType:
-    """`formatted` is how format_type calls it; `opclass` is the number of its default B-tree operator class."""
+    """`formatted` is its name in format_type; `opclass` is the OID of its default B-tree operator class."""
 
     oid: int
     name: str
@@ -86,8 +86,8 @@ class BuiltinType:
     opclass: int = 0
 
 
-# A line for each: oid name length by-value type category preferred element array input align storage collation
-# opclass, and what it is called.
+# One line for each: oid name length by-value type category preferred element array input align storage collation
+# opclass, and its formatted name.
 _TYPES: Final = """
 16 bool 1 t b B t 0 1000 boolin c p 0 10003 boolean
 17 bytea -1 f b U f 0 1001 byteain i x 0 10006 bytea
@@ -136,7 +136,7 @@ _TYPES: Final = """
 4089 regnamespace 4 t b N f 0 4090 regnamespacein i p 0 1981 regnamespace
 4096 regrole 4 t b N f 0 4097 regrolein i p 0 1981 regrole
 """
-# By its number, the name of an operator class and of its family.
+# The name of an operator class and of its family, by OID.
 OPCLASSES: Final[dict[int, tuple[str, int]]] = {
     10000: ("array_ops", 397),
     10003: ("bool_ops", 424),

@@ -1,6 +1,6 @@
-"""Functions that ask the catalog, in statements: functions of DuckDB's that the engine answers.
+"""Catalog functions in statements: DuckDB functions that call the engine.
 
-Like those of sequences, a call carries the number of its session. Arguments that are left out are NULL.
+As for sequences, a call carries the number of its session. Omitted arguments are NULL.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SESSION: Final = "catalog_session"
 
 @dataclass(frozen=True, slots=True)
 class CatalogCall:
-    """`least` of the arguments must be given. A NULL among those makes the result NULL."""
+    """At least `least` arguments must be given. A NULL among them makes the result NULL."""
 
     arguments: tuple[str, ...]
     result: str
@@ -64,7 +64,7 @@ class CatalogCall:
     least: int
 
 
-# Objects that may not be there.
+# Objects that may not exist.
 
 
 def _class_name(context: Context, text: str) -> str | None:
@@ -400,7 +400,7 @@ _ARGUMENT_TYPES: Final[dict[str, exp.DType]] = {
 
 
 def name_catalog_calls(tree: exp.Expr) -> set[str]:
-    """Puts our functions in the place of PostgreSQL's; gives the parameters that they need."""
+    """Replaces PostgreSQL's functions by ours; returns the parameters that they need."""
     found = [node for node in tree.find_all(exp.Anonymous) if node.name.lower() in CALLS]
     for node in reversed(found):
         name = node.name.lower()
@@ -422,7 +422,7 @@ def own_name(name: str) -> str:
 
 
 class Answerer(Protocol):
-    """Finds the session of a call, and keeps what went wrong in it."""
+    """Finds the session of a call, and records its error."""
 
     def __call__(self, number: int) -> tuple[Context, Callable[[errors.Error], None]]: ...
 
@@ -430,7 +430,7 @@ class Answerer(Protocol):
 
 
 def serve_catalog(cursor: duckdb.DuckDBPyConnection, answer: Answerer) -> None:
-    """Makes the functions known to a DuckDB, unless they are."""
+    """Registers the functions with a DuckDB, unless they already are."""
     make_known(
         cursor,
         (

@@ -1,4 +1,4 @@
-"""What comments say, of objects of a database and of what all databases share."""
+"""Comments on objects of a database and on shared objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pg_description(facts: Facts) -> Rows:
 
 
 def comments(facts: Facts) -> Iterator[tuple[str, int, int, str]]:
-    """The catalog that has the object, its number, the column or 0, and the text."""
+    """The catalog of the object, its OID, the column or 0, and the text."""
     for relation in facts.relations:
         for comment in relation.access.comments:
             yield from _relation_comment(facts, relation, comment.part, comment.text)
@@ -44,7 +44,7 @@ def _relation_comment(
             yield ("pg_class", oid, column, text)
         case (ObjectKind.INDEX, index):
             yield ("pg_class", object_oid(DescriptorId(index)), 0, text)
-            # A key and its index are one thing here, with one comment.
+            # A key and its index are one object here, with one comment.
             if isinstance(relation, Table) and any(constraint.id == index for constraint in _keys(relation)):
                 yield ("pg_constraint", object_oid(DescriptorId(index)), 0, text)
         case (ObjectKind.CONSTRAINT, constraint):
@@ -63,7 +63,7 @@ def pg_shdescription(facts: Facts) -> Rows:
 
 
 def shared_comments(facts: Facts) -> Iterator[tuple[str, int, str]]:
-    """The catalog that has the object, its number, and the text."""
+    """The catalog of the object, its OID, and the text."""
     for found in facts.objects:
         if isinstance(found, Database):
             yield from (("pg_database", object_oid(found.id), c.text) for c in found.access.comments)

@@ -1,4 +1,4 @@
-"""What the catalogs tell is asked of the transaction that a statement runs in."""
+"""Catalog context: the schema that the catalogs of a statement describe, read from its transaction."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def catalog_of(port: TransactionPort) -> KeptCatalog:
 
 
 def _is_seen(found: Descriptor, port: TransactionPort) -> bool:
-    """Temporary tables, and what belongs to them, are nobody's but their session's."""
+    """Temporary tables and their parts are visible only to their session."""
     schema = getattr(found, "schema", "")
     return not is_temporary(schema) or schema == port.temporary_schema
 
 
 class PortContext:
-    """One statement's."""
+    """The context of one statement."""
 
     def __init__(self, port: TransactionPort) -> None:
         self.port = port

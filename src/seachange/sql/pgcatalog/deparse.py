@@ -1,4 +1,4 @@
-"""What a descriptor keeps as DuckDB's text over column ids, as PostgreSQL would print it.
+"""Deparsing: DuckDB text over column ids, as stored in descriptors, printed as PostgreSQL prints it.
 
 PostgreSQL prints expressions as it has analysed them: every operation in parentheses, every constant with its type.
 """
@@ -34,14 +34,14 @@ _CONSTANT: Final = re.compile(r"'((?:[^']|'')*)'::(.*)", re.DOTALL)
 _DRAW: Final = re.compile(r"nextval\(([0-9]+)\)", re.IGNORECASE)
 _INTEGERS: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
 _STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
-# Kinds whose constants are printed as numbers, without quotes; with a type unless it is what such a number has anyway.
+# Kinds whose constants are printed as numbers, without quotes, and with a type unless it is the default one.
 _PLAIN: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
 _SHOWN_SHORTER: Final = frozenset({Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 
 
 def full_name(facts: Facts, relation: Relation) -> str:
-    """With its schema unless it is found without."""
+    """Qualified by its schema unless the search path finds it."""
     name = quote_name(relation.name)
     return name if facts.is_visible(relation) else f"{quote_name(relation.schema)}.{name}"
 
@@ -56,7 +56,7 @@ def default_text(facts: Facts, column: Column) -> str | None:
 
 
 def _enum_text(facts: Facts, column: Column) -> str | None:
-    """A row holds what never changes of an enum's value: shown is its label."""
+    """A row stores a permanent text of an enum value; its label is printed."""
     enum = facts.by_id.get(column.type.enum) if column.type.enum else None
     if not isinstance(enum, EnumType):
         return None
@@ -67,7 +67,7 @@ def _enum_text(facts: Facts, column: Column) -> str | None:
 
 
 def _as_shown(column: Column) -> str:
-    """A number is kept with all the digits that its type has, and told of with those that a query shows."""
+    """A stored number has all digits of its type; it is printed with those that a query shows."""
     assert column.default is not None
     if column.type.kind not in _SHOWN_SHORTER:
         return column.default
@@ -105,8 +105,8 @@ def _plain_expression(text: str) -> str:
 
 
 def expression_text(table: Table, expression: Expression | str, pretty: bool = False) -> str:
-    """An expression over columns of the table, in parentheses where PostgreSQL prints them: everywhere, or if it is to
-    be `pretty` only where they are needed."""
+    """An expression over columns of the table, in parentheses where PostgreSQL prints them: everywhere, or with
+    `pretty` only where needed."""
     text = expression if isinstance(expression, str) else expression.text
     tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
     holder = exp.Paren(this=tree)
@@ -131,7 +131,7 @@ def print_expression(tree: exp.Expr, pretty: bool = False) -> str:
             if isinstance(paren.this, exp.Literal | exp.Column):
                 paren.replace(paren.this.copy())
     else:
-        # The inner ones first: an outer one is put into its parentheses as a copy.
+        # The inner ones first: an outer one is copied into its parentheses.
         for operation in reversed(list(holder.find_all(exp.Binary, exp.Not))):
             _parenthesise(operation)
     for negative in [n for n in holder.find_all(exp.Neg) if isinstance(n.this, exp.Literal)]:
@@ -144,13 +144,13 @@ def print_expression(tree: exp.Expr, pretty: bool = False) -> str:
 
 
 def _spell_out(holder: exp.Expr) -> None:
-    """BETWEEN and IN as what they mean, and our functions as what they stand for."""
+    """Rewrites BETWEEN and IN as comparisons, and our functions as PostgreSQL's."""
     drop_declared(holder)
     for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower() == _TEXT_CAST]):
         call.replace(exp.cast(call.expressions[0].copy(), exp.DType.TEXT))
     _name_functions(holder)
     for negation in [n for n in holder.find_all(exp.Not) if isinstance(n.this, exp.Is)]:
-        # sqlglot takes IS NOT for a negation of IS.
+        # sqlglot represents IS NOT as a negation of IS.
         tested, state = negation.this.this, negation.this.expression.sql("postgres")
         negation.replace(exp.Is(this=tested.copy(), expression=exp.Var(this=f"NOT {state}")))
     for between in list(holder.find_all(exp.Between)):
@@ -172,20 +172,20 @@ def _name_functions(holder: exp.Expr) -> None:
             arguments = [_document(a) if name.startswith("jsonb") else a.copy() for a in call.expressions]
             call.replace(exp.Anonymous(this=name, expressions=arguments))
     for literal in list(holder.find_all(exp.Literal)):
-        # What makes a point any character.
+        # The flag that lets a dot match any character.
         if literal.is_string and literal.name.startswith("(?s)"):
             literal.replace(exp.Literal.string(literal.name.removeprefix("(?s)")))
 
 
 def _document(node: exp.Expr) -> exp.Expr:
-    """Documents are handed over as their texts."""
+    """Documents are passed as text."""
     while isinstance(node, exp.Cast) and node.to.is_type(exp.DType.TEXT, exp.DType.JSON):
         node = node.this
     return node.copy()
 
 
 def _type_constants(node: exp.Expr) -> None:
-    """A constant takes the type of the column that it meets."""
+    """A constant takes the type of the column that it is compared with."""
     for here, there in ((node.this, "expression"), (node.expression, "this")):
         column = here.unnest().meta.get("column") if isinstance(here.unnest(), exp.Column) else None
         other = node.args[there].unnest()
@@ -270,7 +270,7 @@ def _spell(text: str) -> str:
 
 
 def index_key_text(facts: Facts, table: Table, index: Index, place: int, pretty: bool = False) -> str:
-    """One key of an index, from 1; those after the keys are the included columns."""
+    """One key of an index, from 1; the included columns follow the keys."""
     columns = (*index.key, *index.include)
     if not 1 <= place <= len(columns):
         return ""
@@ -278,7 +278,7 @@ def index_key_text(facts: Facts, table: Table, index: Index, place: int, pretty:
     if not column.virtual or column.generated is None:
         return quote_name(column.name)
     text = expression_text(table, column.generated, pretty)
-    # A call stands by itself.
+    # A call needs no parentheses.
     if text.endswith(")") and text[0] != "(":
         return text
     return f"({text if pretty else in_parentheses(text)})"
@@ -310,7 +310,7 @@ def in_parentheses(text: str) -> str:
 
 
 def _is_enclosed(text: str) -> bool:
-    """Whether its first parenthesis is closed by its last character; what stands in quotes does not count."""
+    """Whether its first parenthesis is closed by its last character; quoted text does not count."""
     depth, quoted = 0, False
     for at, character in enumerate(text):
         if character == "'":
@@ -372,5 +372,5 @@ def generated_text(table: Table, column: Column) -> str | None:
 
 
 def view_definition(view: View) -> str:
-    """As it was written: PostgreSQL prints it anew."""
+    """As it was written. PostgreSQL would print it from its parsed form."""
     return " " + view.query.strip().rstrip(";") + ";"

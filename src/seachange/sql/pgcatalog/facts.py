@@ -1,10 +1,9 @@
-"""The schema as of a statement, by PostgreSQL's numbers: what rows and functions of the catalogs are made from.
+"""The schema as of a statement, by OID: the source of all catalog relations and functions.
 
-The number of an object is that of its descriptor, or index, above those that PostgreSQL gives to its own; it is the
-same in every session and process, and never given again. What has a number within its table has one made of both.
+The OID of an object is the id of its descriptor or index plus an offset above PostgreSQL's own; it is the same in every
+session and process, and never reused. Parts of a table have OIDs made of the table's id and their own.
 
-**Invariant:** only what is PUBLIC is told of, and constraints that were added as NOT VALID.
-
+**Invariant:** only PUBLIC elements are listed, and constraints that were added NOT VALID.
 **Invariant:** the catalogs are pure functions of the descriptors as of the statement.
 """
 
@@ -49,9 +48,9 @@ from seachange.sql.pgcatalog.builtin import (
 from seachange.values.types import MOMENTS, NAMES, Kind, SqlType
 
 Relation = Table | View | SequenceObject
-# Of a relation of the catalogs: by column, those that say something.
+# Rows of a catalog relation: values by column, without those that have the default.
 Rows = Iterator[dict[str, Any]]
-# Where numbers of parts of tables, and of the array types of what somebody created, begin.
+# The first OID of parts of tables, and of array types of user-defined types.
 _PARTS: Final = 1 << 31
 _ARRAYS: Final = 1 << 30
 _PART_MAX: Final = 1 << 8
@@ -92,7 +91,7 @@ def type_modifier(type_: SqlType) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PgAttribute:
-    """A column of a relation, at its place among those that are seen."""
+    """A column of a relation, at its position among the visible ones."""
 
     number: int
     name: str
@@ -112,20 +111,20 @@ class PgNamespace:
 
 
 def is_declared(table: Table) -> bool:
-    """Whether the primary key is one that somebody declared, rather than the hidden number of a row."""
+    """Whether the primary key was declared, rather than being the hidden row number."""
     return not any(table.column_by_id[c].hidden for c in table.primary.key)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Not slotted: what is derived is computed once."""
+    """Not slotted: derived values are cached."""
 
     tables: tuple[Table, ...]
     objects: tuple[Descriptor, ...]
     database: str
     user: str
     search_path: tuple[str, ...]
-    # On whose behalf the statement runs: information_schema tells of what the role may do anything with.
+    # The role of the statement: information_schema lists what the role has privileges on.
     actor: Actor = ROOT
 
     @cached_property
@@ -198,7 +197,7 @@ class Facts:
 
     @cached_property
     def roles(self) -> dict[str, int]:
-        """By name, the numbers of all roles; and of those that are gone, and still named by something."""
+        """OIDs of all roles by name, including dropped roles that are still named somewhere."""
         found = {DEFAULT_ROLE: BOOTSTRAP_ROLE_OID}
         found |= {name: object_oid(r.id) for name, r in self.role_objects.items() if name != DEFAULT_ROLE}
         named = {self.user}
@@ -215,7 +214,7 @@ class Facts:
 
     @cached_property
     def path(self) -> tuple[str, ...]:
-        """The schemas of the path that exist, the catalog's own first."""
+        """The existing schemas of the search path, pg_catalog first."""
         return (PG_CATALOG, *(name for name in self.search_path if name in self.namespace_oids and name != PG_CATALOG))
 
     def attributes(self, relation: Relation) -> tuple[PgAttribute, ...]:
@@ -226,7 +225,7 @@ class Facts:
         return {r.id: tuple(_attributes(r)) for r in self.relations}
 
     def number(self, table: Table, column: ColumnId) -> int:
-        """The place of a column; 0 for a key that is an expression."""
+        """The position of a column; 0 for a key that is an expression."""
         return self._numbers[table.id].get(column, 0)
 
     @cached_property
@@ -234,7 +233,7 @@ class Facts:
         return {t.id: {c.id: number for number, c in enumerate(t.visible_columns, 1)} for t in self.tables}
 
     def is_visible(self, relation: Relation | EnumType) -> bool:
-        """Whether it is found by its name alone."""
+        """Whether its unqualified name finds it."""
         for schema in self.path:
             if schema == relation.schema:
                 return True
@@ -244,7 +243,7 @@ class Facts:
         return False
 
     def find_relation(self, schema: str | None, name: str) -> int | None:
-        """The number of a relation or index."""
+        """The OID of a relation or index."""
         for each in (schema,) if schema is not None else self.path:
             found = self.relation_by_name.get((each, name))
             if found is not None:
@@ -277,7 +276,7 @@ def shown_constraints(table: Table) -> Iterator[Index | Check | ForeignKey]:
 
 
 def _is_shown(table: Table, constraint: Check | ForeignKey) -> bool:
-    """One that is NOT VALID may itself be on its way: for a column that is to take the place of another."""
+    """A NOT VALID constraint may itself be under construction, for a column that replaces another."""
     if constraint.state is State.PUBLIC:
         return True
     late = constraint.not_valid and constraint.state is State.ENFORCED
@@ -306,7 +305,7 @@ def _attributes(relation: Relation) -> Iterator[PgAttribute]:
 
 
 def type_name(facts: Facts, oid: int, modifier: int | None = None) -> str:
-    """What format_type says.
+    """The result of format_type.
 
     >>> type_name(Facts((), (), "d", "u", ()), 1700, 655366)
     'numeric(10,2)'
@@ -352,7 +351,7 @@ def quote_name(name: str) -> str:
     return name if plain and name not in _RESERVED else '"' + name.replace('"', '""') + '"'
 
 
-# Words that are quoted as names.
+# Words that must be quoted as names.
 _WORDS: Final = """
     all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast
     char character check coalesce collate collation column concurrently constraint create cross current_catalog

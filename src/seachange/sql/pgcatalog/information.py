@@ -1,4 +1,4 @@
-"""The rows of information_schema; columns that are not named are NULL."""
+"""The rows of information_schema; columns that are not set are NULL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seachange.sql.pgcatalog.facts import Facts, PgAttribute, Rows, shown_constr
 from seachange.sql.port.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 from seachange.values.types import Kind, SqlType
 
-# Bits of binary numbers, and how many digits of a second.
+# Bits of binary numbers, and digits of a second.
 _BITS: Final[dict[Kind, int]] = {
     Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.REAL: 24, Kind.DOUBLE: 53,
 }  # fmt: skip
@@ -25,7 +25,7 @@ _WHOLE: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
 _SECONDS: Final[dict[Kind, int]] = {
     Kind.DATE: 0, Kind.TIME: 6, Kind.TIMESTAMP: 6, Kind.TIMESTAMPTZ: 6, Kind.INTERVAL: 6,
 }  # fmt: skip
-# A text without a limit.
+# The length of unlimited text.
 _OCTETS_MAX: Final = 1073741824
 _OCTETS_A_CHARACTER: Final = 4
 
@@ -188,7 +188,7 @@ def _each_constraint(facts: Facts) -> Iterator[tuple[Table, Index | Check | Fore
 
 
 def _not_null_names(facts: Facts, table: Table) -> Iterator[tuple[str, str]]:
-    """NOT NULL is a check here, with a name that nobody has chosen."""
+    """NOT NULL is listed as a check, with a generated name."""
     schema_oid = facts.namespace_oids.get(table.schema, 0)
     for attribute in facts.attributes(table):
         if attribute.not_null:
@@ -300,7 +300,7 @@ def check_constraints(facts: Facts) -> Rows:
 
 
 def _grants(access: Access, kind: ObjectKind) -> Iterator[tuple[str, str, bool]]:
-    """Who may do what, and pass it on: the owner everything."""
+    """Role, privilege and grant option; the owner has all."""
     for privilege in PRIVILEGES[kind]:
         yield access.owner, privilege, True
     for granted in access.privileges:

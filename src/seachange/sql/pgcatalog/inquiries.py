@@ -1,7 +1,7 @@
-"""Functions that tell what a role may do: has_table_privilege and its kin.
+"""Privilege inquiry functions: has_table_privilege and similar ones.
 
-The role is that of the statement unless it is named. Several privileges, with commas between them, are asked for as any
-of them; WITH GRANT OPTION asks whether they may be passed on.
+The role is that of the statement unless it is named. Of several privileges, separated by commas, any is enough; WITH
+GRANT OPTION asks for the grant option.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from seachange.sql.pgcatalog.regs import (
 
 _GRANT_OPTION: Final = " WITH GRANT OPTION"
 _SPELLINGS: Final = {"TEMP": "TEMPORARY"}
-# What can be asked of columns, which have the privileges of their table.
+# Privileges of columns, which are those of their table.
 _OF_COLUMNS: Final = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 _OF_ROLES: Final = ("MEMBER", "USAGE", "SET")
-# Relations of the catalogs, which have no descriptors: everybody may read them.
+# Relations of the catalogs have no descriptors: every role may read them.
 _READABLE: Final = frozenset({"SELECT", "USAGE"})
 
 
@@ -88,7 +88,7 @@ def _database(context: Context, *arguments: str | None) -> bool | None:
 
 
 def _type(context: Context, *arguments: str | None) -> bool | None:
-    """Everybody may use every type."""
+    """Every role may use every type."""
     _, (name, wanted) = _split(context, arguments, 2)
     _privileges(wanted, PRIVILEGES[ObjectKind.TYPE])
     if find_type(context, name) is None:
@@ -97,7 +97,7 @@ def _type(context: Context, *arguments: str | None) -> bool | None:
 
 
 def _function(context: Context, *arguments: str | None) -> bool | None:
-    """Nobody creates functions, and everybody may call those that there are."""
+    """There are no user-defined functions, and every role may call the built-in ones."""
     _, (_, wanted) = _split(context, arguments, 2)
     _privileges(wanted, ("EXECUTE",))
     return True
@@ -113,14 +113,14 @@ def _role(context: Context, *arguments: str | None) -> bool | None:
             return True
         if admin and own is not None and role in own.admin_of:
             return True
-        # Membership alone is enough to become the role; its privileges come with it only where they are inherited.
+        # Membership is enough to become the role (MEMBER); USAGE also requires that its privileges are inherited.
         held = who.roles if privilege == "USAGE" else memberships(who.user, roles)
         if not admin and role in held:
             return True
     return False
 
 
-# How many arguments there are, the role among them.
+# The number of arguments, including the role.
 INQUIRIES: Final[dict[str, tuple[Callable[..., bool | None], int]]] = {
     "has_table_privilege": (_table, 3),
     "has_any_column_privilege": (_any_column, 3),
@@ -135,7 +135,7 @@ INQUIRIES: Final[dict[str, tuple[Callable[..., bool | None], int]]] = {
 
 
 def _split(context: Context, arguments: tuple[str | None, ...], count: int) -> tuple[Actor, list[str]]:
-    """Whose privileges are asked for, and the other arguments."""
+    """The role that is asked about, and the other arguments."""
     given = [argument for argument in arguments if argument is not None]
     if len(given) == count:
         return context.port.actor, given
@@ -155,7 +155,7 @@ def _role_name(context: Context, text: str) -> str:
 
 
 def _relation(context: Context, name: str) -> Access | None:
-    """None for one of the catalogs."""
+    """None for a relation of the catalogs."""
     oid = regclassin(context, name)
     found = context.facts.relation_by_oid.get(oid)
     if found is None and oid in context.facts.index_by_oid:
@@ -164,7 +164,7 @@ def _relation(context: Context, name: str) -> Access | None:
 
 
 def _privileges(text: str, known: Collection[str], option: str = _GRANT_OPTION) -> list[tuple[str, bool]]:
-    """Each with whether it is asked for together with the right to pass it on."""
+    """Each privilege with whether the grant option is asked for."""
     return list(_read_privileges(text, known, option))
 
 

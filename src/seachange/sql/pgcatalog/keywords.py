@@ -18,7 +18,7 @@ _LABELS: Final = {False: "requires AS", True: "can be bare label"}
 
 
 def pg_get_keywords(facts: Facts) -> Iterator[dict[str, Any]]:
-    """Whatever the schema is, in the order of the words."""
+    """Independent of the schema, ordered by word."""
     found = ((word, kind, bare) for (kind, bare), words in KEYWORDS.items() for word in words.split())
     for word, kind, bare in sorted(found):
         yield {

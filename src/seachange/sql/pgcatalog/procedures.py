@@ -1,8 +1,8 @@
-"""The functions that SQL may call, as PostgreSQL's catalogs describe them.
+"""pg_proc: the functions that SQL may call.
 
 `functions.txt` has one line for each function that is allowed (`sql/translate/functions.py`) and whose types are known:
-number, name, kind (f, a or w), volatility, whether it is strict and gives sets, the types of its result and arguments,
-that of a last argument which may be given many times, and how many rows it is expected to give.
+OID, name, kind (f, a or w), volatility, whether it is strict and returns a set, the types of its result and arguments,
+that of a variadic argument, and the expected number of rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _read(line: str) -> Procedure:
 
 
 def pg_proc(facts: Facts) -> Iterator[dict[str, Any]]:
-    """Whatever the schema is."""
+    """Independent of the schema."""
     for found in procedures().values():
         yield {
             "oid": found.oid,

@@ -1,4 +1,4 @@
-"""Objects by their names or numbers, as types like regclass read and write them."""
+"""Types like regclass: objects by name or OID, as these types read and print them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seachange.sql.port.port import TransactionPort
 
 
 class Context(Protocol):
-    """What a call may ask."""
+    """What a call may read."""
 
     @property
     def facts(self) -> Facts: ...
@@ -23,7 +23,7 @@ class Context(Protocol):
 
 
 def name_parts(text: str) -> list[str]:
-    """The parts of a name as it is written, folded.
+    """The parts of a qualified name, folded.
 
     >>> name_parts('Shop."My Table"')
     ['shop', 'My Table']

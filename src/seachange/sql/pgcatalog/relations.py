@@ -1,4 +1,4 @@
-"""The rows of pg_catalog: for each relation the columns that say something; the others have their types' zero."""
+"""The rows of pg_catalog: for each relation the columns that are set; the others have the zero of their type."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from seachange.sql.pgcatalog.shared import SHARED_ROWS
 from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
 from seachange.values.types import SqlType
 
-# The kind of object that privileges on a relation are those of, where it is no table.
+# The kind of object whose privileges a relation has, unless it is a table.
 _GRANTED_AS: Final[dict[str, ObjectKind]] = {"S": ObjectKind.SEQUENCE}
 
 _ACTIONS: Final[dict[Action, str]] = {

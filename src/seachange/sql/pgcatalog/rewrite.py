@@ -1,7 +1,6 @@
-"""What queries of catalogs contain beyond other queries, put as what those know: casts to names of objects, operators
-and types with a schema, vectors that are counted from 0.
+"""Rewrites for catalog queries: casts to object names, operators and types qualified by a schema, zero-based vectors.
 
-It runs before the guard, on trees as they were parsed.
+They run before the guard, on the parsed tree.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG
 from seachange.sql.text.catalog_functions import REGISTERED_TYPES
 from seachange.storage.duck_functions import PREFIX
 
-# Types that are kept as text, as numbers; "char" is the type of one byte.
+# Types that are represented as text or as numbers; "char" is the one-byte type.
 _TEXTS: Final = frozenset({"name", "char", "cstring", "regproc", "regprocedure", "regoper", "regoperator", "aclitem"})
 _NUMBERS: Final[dict[str, str]] = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT"}
-# Columns that hold vectors, which are counted from 0.
+# Columns that hold zero-based vectors.
 _VECTORS: Final = frozenset({"indkey", "indclass", "indoption", "indcollation", "proargtypes", "i_indoption"})
-# Functions that stand where tables do, and are relations here.
+# Table functions that are relations here.
 _SOURCES: Final = frozenset({"pg_available_extensions", "pg_get_keywords", "pg_partition_ancestors"})
 _ARRAY_TEXT: Final = re.compile(r"\{([^{}\\]*)\}")
 _ARRAY_ITEM: Final = re.compile(r'\s*(?:"([^"]*)"|([^",]*?))\s*(?:,|$)')
 EXPAND_MACRO: Final = "expand_vector"
-# What passes a value on as it is.
+# Nodes that return a value unchanged.
 _PASSING: Final = (exp.Alias, exp.Paren, exp.Case, exp.If, exp.Coalesce)
 _SHOWING: Final = (exp.Cast, exp.DPipe, exp.Concat, exp.ArrayToString, exp.GroupConcat)
 _LOOKED_AT: Final = (
@@ -49,7 +48,7 @@ def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
         return tree
     _name_catalogs(tree)
     show_vectors(tree)
-    # From the inside out: what is within has been replaced before what is around it is copied.
+    # From the inside out: inner nodes are replaced before outer ones are copied.
     holder = exp.Paren(this=tree)
     for node in reversed(found):
         match node:
@@ -78,7 +77,7 @@ def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
 
 
 def show_vectors(tree: exp.Expr) -> exp.Expr:
-    """A vector is written with spaces between its items."""
+    """A vector is printed with spaces between its items."""
     for node in list(tree.find_all(exp.Column)):
         if node.name.lower() in _VECTORS and _is_shown(node):
             written: exp.Expr = exp.ArrayToString(this=node.copy(), expression=exp.Literal.string(" "))
@@ -88,7 +87,7 @@ def show_vectors(tree: exp.Expr) -> exp.Expr:
 
 
 def _name_catalogs(tree: exp.Expr) -> None:
-    """`tableoid` of a relation of the catalog is the number of that."""
+    """`tableoid` of a catalog relation is that relation's OID."""
     wanted = [column for column in tree.find_all(exp.Column) if column.name.lower() == "tableoid" and column.table]
     if not wanted:
         return
@@ -102,7 +101,7 @@ def _name_catalogs(tree: exp.Expr) -> None:
 
 
 def _plain_call(dot: exp.Dot) -> None:
-    """Of a function with its schema: as it is read without."""
+    """A qualified function call is parsed like an unqualified one."""
     call = dot.expression
     if not isinstance(call, exp.Anonymous) or not isinstance(dot.this, exp.Identifier):
         return
@@ -111,12 +110,12 @@ def _plain_call(dot: exp.Dot) -> None:
         dot.replace(exp.Anonymous(this=name, expressions=[a.copy() for a in call.expressions]))
     elif schema == PG_CATALOG:
         plain = exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres")
-        # Its own class is one of those that are looked for, and was not there when they were.
+        # Its class is one of those searched for, but it did not exist during the search.
         dot.replace(_own_schemas(plain) if isinstance(plain, exp.CurrentSchemas) else plain)
 
 
 def _join_options(node: exp.DPipe) -> None:
-    """Options of a relation that are NULL are none when others are put to them."""
+    """NULL options of a relation count as empty when others are appended."""
     options = node.this
     if isinstance(options, exp.Column) and options.name.lower() == "reloptions":
         none = exp.cast(exp.Array(expressions=[]), exp.DataType.build("TEXT[]", dialect="postgres"))
@@ -159,12 +158,12 @@ def _plain_collation(node: exp.Collate) -> None:
 def _count_from_one(node: exp.Bracket) -> None:
     if not isinstance(node.this, exp.Column) or node.this.name.lower() not in _VECTORS or len(node.expressions) != 1:
         return
-    # The parser has taken one off already.
+    # The parser has already subtracted one.
     node.set("expressions", [exp.Add(this=exp.paren(node.expressions[0].copy()), expression=exp.Literal.number(1))])
 
 
 def _plain_source(table: exp.Table) -> None:
-    """A function with its schema where a table stands; some are relations here."""
+    """A qualified function in FROM; some are relations here."""
     call = table.this.expression if isinstance(table.this, exp.Dot) else table.this
     if not isinstance(call, exp.Func):
         return
@@ -182,7 +181,7 @@ def _plain_source(table: exp.Table) -> None:
 
 
 def name_function_columns(tree: exp.Expr) -> exp.Expr:
-    """The alias of a function in FROM is the name of its column too; several lists are taken apart side by side."""
+    """The alias of a function in FROM is also the name of its column; several lists are unnested in parallel."""
     for node in list(tree.find_all(exp.Unnest, exp.Table)):
         alias = node.args.get("alias")
         if isinstance(node, exp.Unnest):
@@ -278,7 +277,7 @@ def _plain_cast(cast: exp.Cast) -> None:
 
 
 def _type_name(type_: exp.Expr) -> str | None:
-    """The name of a type that sqlglot does not know, or that has its schema."""
+    """The name of a type that sqlglot does not know, or that is qualified."""
     if isinstance(type_, exp.ObjectIdentifier):
         return str(type_.this).lower()
     if not isinstance(type_, exp.DataType):
@@ -307,10 +306,10 @@ def _made_type(name: str) -> exp.DataType | None:
 
 
 def _is_shown(node: exp.Expr) -> bool:
-    """Whether the name of the object is wanted, rather than its number: as text, or in the list of the statement."""
+    """Whether the object's name is needed, rather than its OID: as text, or in the select list of the statement."""
     below, above = node, node.parent
     while isinstance(above, _PASSING):
-        # A condition decides by number.
+        # A condition compares OIDs.
         if below.arg_key == "this" and isinstance(above, exp.If | exp.Case) and not isinstance(above, exp.Coalesce):
             return False
         below, above = above, above.parent
@@ -326,12 +325,12 @@ def _is_shown(node: exp.Expr) -> bool:
     return outer is None or (isinstance(outer, exp.Paren) and outer.parent is None)
 
 
-# What finds an object by its name, and is shown as that.
+# They find an object by its name, and print it.
 _LOOK_UPS: Final = frozenset(f"to_{name}" for name in REGISTERED_TYPES)
 
 
 def translate_catalog_calls(tree: exp.Expr) -> exp.Expr:
-    """Functions of catalogs that other expressions stand for."""
+    """Replaces catalog functions that equal other expressions."""
     for node in reversed(list(tree.find_all(exp.Anonymous))):
         if node.name.lower() in _LOOK_UPS and _is_shown(node):
             node.set("this", f"{node.name.lower()}_name")
@@ -342,8 +341,8 @@ def translate_catalog_calls(tree: exp.Expr) -> exp.Expr:
 
 
 def _expression(node: exp.Anonymous) -> exp.Expr:
-    """The catalogs keep expressions as the text that they are shown by; a predicate that is shown prettily has no
-    parentheses around it."""
+    """The catalogs store expressions as printed text; a predicate printed with `pretty` has no enclosing
+    parentheses."""
     text: exp.Expr = node.expressions[0].copy()
     pretty = node.expressions[2] if len(node.expressions) > 2 else None
     is_predicate = isinstance(text, exp.Column) and text.name.lower() == "indpred"

@@ -1,6 +1,6 @@
-"""Relations of the catalogs in a query: which names mean one, and their rows as Arrow tables.
+"""Catalog relations in a query: which names mean one, and their rows as Arrow tables.
 
-They are made when a query names them, and kept until something of the schema changes.
+They are built when a query names them, and cached until the schema changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seachange.sql.pgcatalog.facts import Facts
 
 Name = tuple[str, str]
 
-# By PostgreSQL's name of a column's type, how it is kept, and the value of a column that a row does not give.
+# By PostgreSQL's name of a column's type: its Arrow type, and the value of a column that a row does not set.
 _KEPT: Final[dict[str, tuple[pa.DataType, Any]]] = {
     "bool": (pa.bool_(), False),
     "int2": (pa.int16(), 0),
@@ -41,7 +41,7 @@ _KEPT: Final[dict[str, tuple[pa.DataType, Any]]] = {
     "oid[]": (pa.list_(pa.uint32()), None),
     "char": (pa.string(), ""),
 }
-# The rest: names and texts, and lists of them.
+# Other types: names, texts, and lists of them.
 _TEXT: Final = (pa.string(), None)
 _TEXTS: Final = (pa.list_(pa.string()), None)
 _KEPT_MAX: Final = 8
@@ -52,7 +52,7 @@ STATEMENTS: Final[Name] = (PG_CATALOG, "pg_prepared_statements")
 
 @lru_cache(maxsize=1)
 def columns() -> dict[Name, dict[str, str]]:
-    """By schema and name, the columns of each relation with PostgreSQL's names of their types."""
+    """The columns of each relation, by schema and name, with PostgreSQL's names of their types."""
     found: dict[Name, dict[str, str]] = {}
     text = files("seachange.sql.pgcatalog").joinpath("columns.txt").read_text()
     for line in text.splitlines():
@@ -63,7 +63,7 @@ def columns() -> dict[Name, dict[str, str]]:
 
 
 def find_relation(schema: str | None, name: str) -> Name | None:
-    """pg_catalog is looked through first where a name has no schema."""
+    """An unqualified name is searched in pg_catalog first."""
     if schema is None:
         schema = PG_CATALOG if name.startswith("pg_") else ""
     if schema not in (PG_CATALOG, INFORMATION_SCHEMA):
@@ -82,7 +82,7 @@ def make_table(facts: Facts, name: Name) -> pa.Table:
 
 
 def scan_settings(settings: Sequence[tuple[str, str, str]], number: int) -> Scan:
-    """They are the session's, and so not kept."""
+    """Settings belong to the session, so they are not cached."""
     rows = [
         {
             "name": name,
@@ -98,7 +98,7 @@ def scan_settings(settings: Sequence[tuple[str, str, str]], number: int) -> Scan
 
 
 def scan_statements(statements: Sequence[tuple[str, str, Sequence[str], bool]], number: int) -> Scan:
-    """The same holds for what the session has prepared."""
+    """Prepared statements belong to the session, so they are not cached."""
     rows = [
         {"name": name, "statement": text, "parameter_types": list(types), "from_sql": from_sql}
         for name, text, types, from_sql in statements
@@ -107,7 +107,7 @@ def scan_statements(statements: Sequence[tuple[str, str, Sequence[str], bool]], 
 
 
 def scan_locks(locks: Sequence[ShownLock], facts: Facts, number: int) -> Scan:
-    """Of a session of another node, `virtualtransaction` begins with the number of that node."""
+    """`virtualtransaction` of a session of another node begins with that node's number."""
     oids = {name: oid for oid, name, _ in facts.databases}
     rows = [
         {
@@ -141,7 +141,7 @@ def _table(name: Name, rows: list[dict[str, Any]]) -> pa.Table:
 
 @dataclass(slots=True)
 class KeptCatalog:
-    """What was made from one state of the schema."""
+    """The catalog relations of one state of the schema."""
 
     facts: Facts
     tables: dict[Name, pa.Table] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class KeptCatalog:
 
 
 class KeptCatalogs:
-    """The newest few, found again while every descriptor is the same."""
+    """A cache of the newest few, valid while every descriptor is the same."""
 
     def __init__(self) -> None:
         self._kept: tuple[KeptCatalog, ...] = ()
@@ -168,7 +168,7 @@ class KeptCatalogs:
             if _is_same(kept.facts, facts):
                 return kept
         made = KeptCatalog(facts)
-        # Replaced as a whole: sessions of several threads look at it.
+        # Replaced as a whole: sessions of several threads read it.
         self._kept = (made, *self._kept[: _KEPT_MAX - 1])
         return made
 

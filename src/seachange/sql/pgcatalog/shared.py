@@ -1,4 +1,4 @@
-"""The relations of pg_catalog about what all databases share: databases, roles, and what is said of them."""
+"""The relations of pg_catalog about shared objects: databases, roles, and their comments and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of pg_type and pg_enum: the types that are built in, those that somebody created, and those of rows."""
+"""The rows of pg_type and pg_enum: built-in types, user-defined types, and row types."""
 
 from __future__ import annotations
 

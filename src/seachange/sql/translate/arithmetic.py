@@ -1,5 +1,6 @@
-"""What kind of number an expression gives in PostgreSQL, as far as the types of columns tell it; and what DuckDB has to
-be told so that it gives the same: it divides numerics as doubles, and multiplies them in too few digits.
+"""Arithmetic on numerics: infers which kind of number an expression gives in PostgreSQL from the types of columns, and
+chooses the DuckDB functions that give the same. DuckDB itself divides numerics as doubles, and multiplies them in too
+few digits.
 
 **Invariant:** where a kind is not known nothing is changed; a quotient has the digits that PostgreSQL gives it, as far
 as there are; a product is exact or refused, unless a factor is a quotient; numerics that become of one type keep their
@@ -252,7 +253,7 @@ def _whole_digits(number: Number) -> int:
 
 
 def _rounded(node: exp.Expr, inner: Number | None) -> Number | None:
-    """Of a whole number it is a double, unless it is told how many digits to keep."""
+    """Of an integer it is a double, unless the number of digits is given."""
     decimals = node.args.get("decimals")
     if inner is None or (decimals is None and inner.family is not NumberFamily.NUMERIC) or not _is_exact(inner):
         return inner and _DOUBLE
@@ -324,7 +325,7 @@ _DIFFERENCES: Final[dict[NumberFamily, Prefixes]] = {
 
 
 def is_calculated(node: exp.Expr) -> bool:
-    """Whether it depends on the kinds of its operands what DuckDB is told to do."""
+    """Whether the DuckDB text of a node depends on the kinds of its operands."""
     if isinstance(node, exp.Cast):
         return is_open(node)
     if type(node) in _SPREADS:

@@ -1,4 +1,4 @@
-"""What may be assigned to a column without a cast: PostgreSQL's assignment casts, by families of types.
+"""Assignment casts: which types may be assigned to a column without an explicit cast, by families of types.
 
 A literal or parameter that stands alone has no type yet and takes the column's; it never comes here.
 """

@@ -1,4 +1,4 @@
-"""Casts, where DuckDB reads or cuts values otherwise than PostgreSQL: literals are read here."""
+"""Casts that DuckDB does differently from PostgreSQL; literals are converted here."""
 
 from __future__ import annotations
 

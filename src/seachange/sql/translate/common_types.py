@@ -1,5 +1,5 @@
-"""Where values of several queries become of one type: the columns of a UNION and its kin, and what is looked for among
-the rows of a query. DuckDB may cut off digits of numerics for that (`arithmetic.py` tells when)."""
+"""Common-type resolution for set operations and IN (subquery). DuckDB may cut off digits of numerics there
+(`arithmetic.py` decides when)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bare(node: exp.Expr) -> exp.Expr:
 
 
 def _compounds(tree: exp.Expr) -> Iterator[CommonType]:
-    """The columns of the queries that a UNION and its kin are made of."""
+    """The columns of the operands of a set operation."""
     for compound in tree.find_all(exp.SetOperation):
         if not isinstance(compound.parent, exp.SetOperation):
             leaves = _listing(compound)

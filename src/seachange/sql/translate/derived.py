@@ -1,4 +1,4 @@
-"""What columns of subqueries are made of: the kind of a number is told by what it was computed from."""
+"""Origins of subquery columns: the kind of a number follows from what it was computed from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from seachange.sql.text.scope import is_cte_reference
 
-# Beyond so many nodes nobody looks further: what a column is made of may name others twice, and these others.
+# The search ends after this many nodes: an origin may name other columns twice, and these again.
 _NODES_MAX: Final = 300
 
 

@@ -1,4 +1,4 @@
-"""DuckDB's errors as ours: a table from class and message to the error that PostgreSQL would give."""
+"""Translation of DuckDB's errors: a table from class and message to the error that PostgreSQL would raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregates of some rows: what they are of is computed for these alone.
+"""Aggregates with FILTER: their arguments are computed only for the rows that pass the filter.
 
 DuckDB computes the argument of an aggregate before it looks at FILTER, and so divides by the zeros that FILTER is there
 to leave out.

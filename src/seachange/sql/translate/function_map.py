@@ -1,4 +1,4 @@
-"""Functions that DuckDB has under another name, or with another meaning, than PostgreSQL: by name, what they are there.
+"""The function map: functions whose name or meaning differs between PostgreSQL and DuckDB, and their equivalents.
 
 A function that is not named here means the same in both, as far as the suite that compares the two knows.
 

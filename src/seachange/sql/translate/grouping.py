@@ -1,4 +1,4 @@
-"""GROUP BY a primary key: the other columns of the table may be named too, since there is one row for each key.
+"""GROUP BY a primary key: the table's other columns may be selected too, since they depend on the key.
 
 DuckDB wants each of them in the list of groups, where they make no more groups than there are; which they are only the
 catalog tells.

@@ -1,5 +1,5 @@
-"""What a user's tree may contain: an allow-list walk, before anything else looks at the tree; and, once the text for
-DuckDB is generated, a second look at that, in case a generator let through what was part of a name or a unit.
+"""The guard: an allow-list check of a user's tree, before anything else reads it, and a second check of the generated
+DuckDB text, in case a generator passed through part of a name or a unit.
 
 **Invariant:** no tree that passes can reach a file, a setting, the environment or a table that is not the catalog's.
 """

@@ -1,4 +1,4 @@
-"""The operators of json and jsonb, as calls of functions that DuckDB is given.
+"""Operators of json and jsonb, translated to calls of our functions in DuckDB.
 
 DuckDB's own would read every number as one with a fraction of sixteen digits, and contain otherwise. What they give of
 texts and whole numbers is the same, and much faster, so they are asked first where a key is a constant.

@@ -1,5 +1,5 @@
-"""Comparisons with all or some elements of a list, `a <> ALL (array[1, 2])`, put by ANY, which DuckDB knows; of
-patterns by functions over lists."""
+"""Quantified comparisons, `a <> ALL (array[1, 2])`: expressed with ANY, which DuckDB supports; patterns with list
+functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions whose results have another type in PostgreSQL than in DuckDB: cast to it, unless they are only compared.
+"""Result types: functions whose result has another type in DuckDB are cast to PostgreSQL's, unless only compared.
 
 What is compared keeps the form in which the conditions of indexes and checks have it.
 """

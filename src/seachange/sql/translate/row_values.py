@@ -1,4 +1,4 @@
-"""Comparisons of whole rows, `(a, b) > (1, 2)`, put as comparisons of their columns.
+"""Row comparisons, `(a, b) > (1, 2)`, rewritten as comparisons of their columns.
 
 DuckDB compares rows as values, in which NULLs are equal and last. In SQL a comparison that comes down to a NULL is
 unknown, and a row is NULL if all of its columns are.

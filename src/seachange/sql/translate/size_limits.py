@@ -1,5 +1,5 @@
-"""Functions that make much out of little, bounded: DuckDB's memory limit does not stop them, nor does an interrupt
-reach into them, so what they would make is computed first.
+"""Size limits of functions whose result may be huge: neither DuckDB's memory limit nor an interrupt stops them, so the
+size of the result is computed first.
 
 **Invariant:** none of them makes a value of more than `VALUE_BYTES_MAX` bytes or a list of more than `LIST_ITEMS_MAX`
 items, and none whose steps are the product of two lengths gets long arguments. It is an argument that is guarded, not

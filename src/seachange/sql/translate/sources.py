@@ -1,4 +1,4 @@
-"""Sources and limits that DuckDB has not, or has otherwise: ROWS FROM, TABLESAMPLE, FETCH ... WITH TIES."""
+"""Sources and limits that DuckDB lacks or does differently: ROWS FROM, TABLESAMPLE, FETCH ... WITH TIES."""
 
 from __future__ import annotations
 

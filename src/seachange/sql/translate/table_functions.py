@@ -1,4 +1,4 @@
-"""Functions that give several rows: in FROM a query of what their list holds, in the list of a query DuckDB's unnest.
+"""Set-returning functions: in FROM a query over the list that they return, in a select list DuckDB's unnest.
 
 A source of one column may be named as a whole, as in `SELECT e FROM jsonb_array_elements(d) e`.
 """

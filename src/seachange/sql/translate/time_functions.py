@@ -1,6 +1,6 @@
-"""The functions that tell the time, which is the same throughout a transaction or statement, whatever runs it.
+"""Time functions, whose value is the same throughout a transaction or statement.
 
-The session gives the moments as parameters, in microseconds since 1970.
+The session passes the times as parameters, in microseconds since 1970.
 
 **Invariant:** the calls are bound as parameters from the transaction; only what a descriptor stores keeps them.
 """

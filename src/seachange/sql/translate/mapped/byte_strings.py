@@ -1,4 +1,4 @@
-"""Functions of texts that have another meaning for bytea, where it is seen that their argument is one."""
+"""Function mappings: text functions that have another meaning for bytea, where the argument is known to be one."""
 
 from __future__ import annotations
 

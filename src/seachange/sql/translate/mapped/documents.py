@@ -1,4 +1,4 @@
-"""Functions of documents."""
+"""Function mappings: JSON."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _every(node: exp.Func) -> exp.Expr:
 
 
 def is_json_test(node: exp.Is) -> exp.Expr | None:
-    """IS JSON and its kin."""
+    """IS JSON, IS JSON ARRAY and the like."""
     wanted = node.expression
     if not isinstance(wanted, exp.JSON):
         return None

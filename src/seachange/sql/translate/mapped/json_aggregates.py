@@ -1,4 +1,4 @@
-"""Aggregates that give documents: DuckDB gathers the values in a list, of which the document is made."""
+"""JSON aggregates: DuckDB collects the values in a list, from which the document is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of arrays."""
+"""Function mappings: arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of numbers."""
+"""Function mappings: numbers."""
 
 from __future__ import annotations
 

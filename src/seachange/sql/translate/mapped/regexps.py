@@ -1,5 +1,5 @@
-"""Functions and operators of regular expressions. DuckDB's are RE2's: patterns that are constants are put so that they
-mean there what they mean in PostgreSQL."""
+"""Function mappings: regular expressions. DuckDB uses RE2; constant patterns are rewritten to mean there what they mean
+in PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of texts."""
+"""Function mappings: text."""
 
 from __future__ import annotations
 

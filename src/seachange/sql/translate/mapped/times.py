@@ -1,4 +1,4 @@
-"""Functions of dates and times."""
+"""Function mappings: dates and times."""
 
 from __future__ import annotations
 

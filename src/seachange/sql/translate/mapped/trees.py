@@ -1,4 +1,4 @@
-"""Small trees that the translations of functions are made of."""
+"""Builders of small trees, for the function mappings."""
 
 from __future__ import annotations
 
