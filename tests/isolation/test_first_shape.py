@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from threading import Event
@@ -15,6 +16,8 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 from tests.engine.threads import together
+from tests.support.patience import PATIENCE_S
+from tests.support.workers import wait_until
 
 Rows = list[tuple[Any, ...]]
 GIVEN = (
@@ -303,6 +306,42 @@ def test_a_new_reference_to_a_row_that_the_transaction_has_deleted_is_refused(bl
     run(other, "alter table u add constraint refers foreign key (n) references t")
     run(block, "select * from u")
     assert sqlstate(lambda: block.execute("commit")) == "23503"
+
+
+@pytest.mark.parametrize("mode", ["access share", "row exclusive"])
+def test_lock_table_is_a_use_of_a_table(block: Session, other: Session, mode: str) -> None:
+    run(block, "begin", f"lock table t in {mode} mode", f"lock table u in {mode} mode")
+    run(other, "alter table t drop column v", "drop table u")
+    assert run(block, "select * from t where id = 1") == [(1, 10, "a", 1)]
+    assert run(block, "select * from u") == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    "statement", ["select * from u", "update u set n = n returning *", "lock table u in access share mode"]
+)
+def test_the_first_shape_is_that_of_a_statement_which_has_waited(
+    block: Session, other: Session, statement: str
+) -> None:
+    run(other, "begin", "lock table u in access exclusive mode", "alter table u add column extra int default 3")
+    block.execute("begin")
+    epoch = block.node.epoch
+    before = epoch.shared.waits
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run, block, statement)
+        wait_until(lambda: epoch.shared.waits > before, "the statement to wait")
+        other.execute("commit")
+        waiting.result(PATIENCE_S)
+    for change in ("comment on table u is 'x'", "alter table u add column more int"):
+        assert run(block, "select * from u") == [(1, 1, 3)]
+        other.execute(change)
+    assert run(block, "select * from u") == [(1, 1, 3)]
+
+
+def test_the_first_shape_is_that_of_a_statement_which_has_gone_back(block: Session, other: Session) -> None:
+    run(block, "begin", "select n from t")
+    run(other, "alter table t alter column n type text using n::text", "alter table u add column extra int default 3")
+    assert run(block, "select u.* from t, u where t.id = u.id and t.n = 10") == [(1, 1)]
+    assert run(block, "select * from u") == [(1, 1)]
 
 
 def test_deferred_references_are_checked_at_commit(block: Session, other: Session) -> None:

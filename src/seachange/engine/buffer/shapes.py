@@ -6,6 +6,7 @@ needs something that the head no longer has: then all its tables are read as of 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from seachange import errors
@@ -38,6 +39,8 @@ class Shapes:
         # Whether integers are shown in the wider type of the newest version.
         self._is_wide = False
         self._first: dict[DescriptorId, Table] = {}
+        # Those whose first use is in the statement under way.
+        self._fresh: set[DescriptorId] = set()
         self._users: dict[DescriptorId, set[Mentions]] = {}
         self._shown: dict[DescriptorId, tuple[Table, Table]] = {}
 
@@ -45,8 +48,25 @@ class Shapes:
         """Records that the statement names a table; raises StatementHeld if the table cannot be shown at its
         snapshot."""
         self.check(table.id, snapshot)
-        self._first.setdefault(table.id, table)
+        self._note_use(table)
         self._users.setdefault(table.id, set()).add(self.statement)
+
+    def _note_use(self, table: Table) -> None:
+        if table.id not in self._first:
+            self._first[table.id] = table
+            self._fresh.add(table.id)
+
+    def begin_statement(self) -> None:
+        self._fresh.clear()
+
+    def forget_attempt(self) -> Collection[DescriptorId]:
+        """The statement is run again as of another snapshot: what it has used first there, it has not used yet."""
+        forgotten = tuple(self._fresh)
+        for id_ in forgotten:
+            del self._first[id_]
+            self._shown.pop(id_, None)
+        self._fresh.clear()
+        return forgotten
 
     def check(self, id_: DescriptorId, snapshot: Seq) -> None:
         limit = self.limits.get(id_)
@@ -58,7 +78,7 @@ class Shapes:
         limit = self.limits.get(table.id)
         if limit is not None and snapshot > limit.seq and limit.columns is None:
             raise errors.StatementHeld(seq=limit.seq)
-        self._first.setdefault(table.id, table)
+        self._note_use(table)
 
     def show(self, now: Table) -> Table:
         first = self._first.get(now.id)

@@ -46,6 +46,8 @@ def _lock_relation(transaction: Transaction, name: RelationName, mode: TableLock
         before, found = found, transaction.relation(name.schema, name.name)
         # Others may have given the name to another while this waited for them.
         if found.id == before.id and (isinstance(found, Table) or found == before):
+            if isinstance(found, Table):
+                transaction.use_locked(found)
             return
         transaction.write_locks.release_strong(kept)
 

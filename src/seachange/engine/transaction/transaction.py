@@ -33,6 +33,10 @@ class Transaction(TransactionWrites):
     def start_statement(self) -> None:
         """READ COMMITTED: the next statement sees what is committed now. At every level, it may do what roles and
         access lists say now."""
+        self.shapes.begin_statement()
+        self._start()
+
+    def _start(self) -> None:
         self.tape.rewind()
         self._statement_us = self.parts.clock.wall_us()
         head = self.epoch.catch_up()
@@ -51,14 +55,24 @@ class Transaction(TransactionWrites):
         it can be shown what is committed now."""
         if self.isolation is not Isolation.READ_COMMITTED or self.is_held:
             return False
-        self.start_statement()
+        self._forget_attempt()
+        self._start()
         return self.snapshot >= seq
+
+    def _forget_attempt(self) -> None:
+        """Tables that the statement has used first, and has not written to yet, may have another shape when it is run
+        again: that is the first which its client sees."""
+        locked = {row.table.id for row in self.locked}
+        for id_ in self.shapes.forget_attempt():
+            if id_ not in locked:
+                self.used.pop(id_, None)
 
     def see_locked(self) -> None:
         """After LOCK TABLE: at READ COMMITTED, and in a transaction that has read nothing yet, what was committed
         before the lock was granted is there."""
         if self.isolation is Isolation.READ_COMMITTED:
-            self.start_statement()
+            self._forget_attempt()
+            self._start()
         elif not self.read_only and not self.used and self.buffer.is_empty and not self.pending:
             self.snapshot = self._look()
 
@@ -66,6 +80,7 @@ class Transaction(TransactionWrites):
         """The statement under way is run again as of a limit."""
         if seq >= self.snapshot:
             raise errors.Bug(detail=f"a statement as of {self.snapshot} was sent back to {seq}")
+        self._forget_attempt()
         self.tape.rewind()
         self.snapshot, self.is_held = Seq(seq), True
 

@@ -388,6 +388,11 @@ class TransactionSchema:
         elif self.write_locks.table_modes.get(table.id, 0) < mode:
             self.write_locks.hold_table(table.id, mode, policy)
 
+    def use_locked(self, table: Table) -> None:
+        """LOCK TABLE is a use of the table, as it is once the lock was granted."""
+        if self.isolation is Isolation.READ_COMMITTED and not self.pending.changes(table):
+            self.used.setdefault(table.id, table.version)
+
     def _check_fit(self, fit: RowsFit, table: Table) -> None:
         """A statement that went back to a limit never meets rows that have gone on to a later version."""
         if self.buffer.writes_to(table.id) and not has_same_plan(fit.table, table):
