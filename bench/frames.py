@@ -101,6 +101,13 @@ def count_frames() -> Iterator[tuple[str, FrameCount]]:
     """For the last statement of each kind."""
     count = FrameCount()
     threading.setprofile(count)
+    try:
+        yield from _count_each(count)
+    finally:
+        threading.setprofile(None)
+
+
+def _count_each(count: FrameCount) -> Iterator[tuple[str, FrameCount]]:
     with (
         tempfile.TemporaryDirectory() as data,
         served(Path(data)) as url,
@@ -115,7 +122,6 @@ def count_frames() -> Iterator[tuple[str, FrameCount]]:
                 client.execute(text, values, prepare=bool(values))
                 count.is_on = False
             yield name, count
-    threading.setprofile(None)
 
 
 def main() -> None:

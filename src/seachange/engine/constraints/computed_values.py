@@ -32,7 +32,7 @@ def record_failures(txn: TransactionState, table: Table, failed: Failures) -> No
 def published_conversion(txn: TransactionState) -> errors.Error | None:
     """The conversion error because of which a transaction cannot commit: one of its rows has no value for a column that
     has become public. An autocommit statement is run again instead, and raises the error itself."""
-    if txn.stands_alone:
+    if txn.is_autocommit:
         return None
     relied = {key: txn.shares[key] for key in txn.unconverted if key in txn.shares}
     for key, snapshot in relied.items():

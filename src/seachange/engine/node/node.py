@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from seachange import errors
 from seachange.engine.context.retention import Retention
+from seachange.engine.context.statement_context import BLOCK, TransactionMode
 from seachange.engine.jobs.job_manager import JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
@@ -91,10 +92,11 @@ class Node:
         as_of: Seq | None = None,
         client: SessionContext | None = None,
         may_write: bool = True,
+        mode: TransactionMode = BLOCK,
     ) -> Transaction:
         if self._stopped.is_set():
             raise errors.NodeClosed()
-        return self.in_epoch(lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write))
+        return self.in_epoch(lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write, mode))
 
     def in_epoch(self, work: Callable[[EpochState], T]) -> T:
         """Runs `work` in the node's epoch, and again in a new one if the catalog reports that the epoch has ended."""

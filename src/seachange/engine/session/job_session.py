@@ -16,7 +16,7 @@ from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
 from seachange.changer.ports import Lost
 from seachange.changer.queue import describe_queue
 from seachange.engine.context.interrupts import SessionInterrupts
-from seachange.engine.context.session_facts import SessionFacts
+from seachange.engine.context.statement_context import SessionFacts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.locks.session_context import SessionContext

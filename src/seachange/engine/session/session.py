@@ -15,9 +15,8 @@ from typing import Any, BinaryIO, TextIO, TypeVar
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.engine.context.session_facts import SessionFacts
 from seachange.engine.context.statement_calls import NamedStatements, StatementCall, prepare_one
-from seachange.engine.context.transaction_mode import ALONE
+from seachange.engine.context.statement_context import AUTOCOMMIT, SessionFacts
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY
 from seachange.engine.session.admission import Admission
@@ -293,8 +292,7 @@ class Session:
     def _describe(
         self, prepared: Prepared, transaction: Transaction, types: Sequence[SqlType | None], rows: bool
     ) -> Description:
-        self._transactions.enter(transaction)
-        transaction.shapes.statement = prepared.mentions
+        self._transactions.enter(transaction, prepared.mentions)
         port = self._runner.port_for(prepared, transaction)
         self._duck.serve(port)
         try:
@@ -319,7 +317,7 @@ class Session:
                     # The work cannot be run again with the statements before it.
                     self._block.forget()
                 return self._block.work(work)
-            result, _ = self._loop.commit(work, ALONE) if repeatable else self._loop.commit(work, retries_max=0)
+            result, _ = self._loop.commit(work, AUTOCOMMIT) if repeatable else self._loop.commit(work, retries_max=0)
             return result
 
     def check_needs(self, statement: NeedlessStatement) -> None:

@@ -6,8 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 
 from seachange import errors
-from seachange.engine.context.session_facts import SessionFacts
-from seachange.engine.context.transaction_mode import BLOCK, TransactionMode
+from seachange.engine.context.statement_context import BLOCK, SessionFacts, StatementContext, TransactionMode
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
@@ -21,7 +20,9 @@ from seachange.model.isolation import Isolation
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.search_path import parse_path
 from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.parsing.mentions import Mentions
 from seachange.sql.run.execute import prepare, run_statement
+from seachange.sql.settings.session_settings import TypedSettings
 from seachange.sql.settings.setting_checks import parse_as_of
 
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -49,6 +50,8 @@ class SessionTransactions:
         self._guard = guard
         self._duck = duck
         self._notices = notices
+        # As of the typed settings and the temporary schema that it was made of.
+        self._context: tuple[TypedSettings, str | None, StatementContext] | None = None
 
     @property
     def advisory(self) -> AdvisoryLocks:
@@ -66,25 +69,33 @@ class SessionTransactions:
         typed = self._settings.typed
         return typed.default_isolation if self._block.status is TransactionStatus.IDLE else typed.isolation
 
-    def begin(self, mode: TransactionMode = BLOCK, may_write: bool = True, is_contended: bool = False) -> Transaction:
-        """`is_contended`: after a conflict other nodes wait for its writes, so that it does not lose for ever."""
+    @property
+    def context(self) -> StatementContext:
+        """As the settings are now."""
+        typed, own = self._settings.typed, self._client.temporary.schema
+        known = self._context
+        if known is None or known[0] is not typed or known[1] != own:
+            known = self._context = (typed, own, self._make_context(typed, own))
+        return known[2]
+
+    def _make_context(self, typed: TypedSettings, own: str | None) -> StatementContext:
+        path = parse_path(typed.search_path, self._facts.user)
+        if own is not None:
+            # Searched first, whether the path names it or not.
+            path = (own, *(name for name in path if name != OWN_SCHEMA))
+        return StatementContext(self._facts, self._admission.identity, path, typed.lock_timeout_ms, waits=True)
+
+    def begin(self, mode: TransactionMode = BLOCK, may_write: bool = True) -> Transaction:
         as_of = parse_as_of(self._settings.typed.as_of)
         if isinstance(as_of, dt.datetime):
             as_of = self._node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
         # Nothing has been done yet: if the epoch ends now, the transaction begins in the next one.
-        transaction = self._node.in_epoch(lambda epoch: self._begin_at(seq, may_write))
-        transaction.standing = mode
-        transaction.write_locks.is_shared = is_contended
-        return transaction
+        return self._node.in_epoch(lambda epoch: self._begin_at(seq, mode, may_write and not self.is_read_only))
 
-    def _begin_at(self, seq: Seq | None, may_write: bool) -> Transaction:
-        transaction = self._node.begin(self._isolation, seq, self._client, may_write and not self.is_read_only)
-        transaction.search_path = self._path()
-        transaction.rights.identity = self._admission.identity
-        transaction.session = self._facts
-        # A session waits, and runs a statement again.
-        transaction.write_locks.waits = True
+    def _begin_at(self, seq: Seq | None, mode: TransactionMode, may_write: bool) -> Transaction:
+        transaction = self._node.begin(self._isolation, seq, self._client, may_write, mode)
+        transaction.enter(self.context)
         try:
             self._client.advisory.check_epoch(transaction.epoch)
             self._admission.begin(transaction.write_locks)
@@ -93,24 +104,10 @@ class SessionTransactions:
             raise
         return transaction
 
-    def enter(self, transaction: Transaction) -> None:
-        """Before a statement: it runs with the role, the path and the limits that the session has now."""
-        transaction.search_path = self._path()
-        transaction.rights.identity = self._admission.identity
-        transaction.session = self._facts
-        transaction.write_locks.timeout_ms = self._settings.typed.lock_timeout_ms
+    def enter(self, transaction: Transaction, mentions: Mentions | None = None) -> None:
+        """Before a statement: it runs in the context that the settings describe now."""
+        transaction.enter(self.context, mentions)
         self._duck.ask(transaction.known)
-
-    def restart(self, transaction: Transaction) -> None:
-        """Before another statement of a block."""
-        transaction.start_statement()
-        transaction.rights.identity = self._admission.identity
-
-    def _path(self) -> tuple[str, ...]:
-        path = parse_path(self._settings.typed.search_path, self._facts.user)
-        own = self._client.temporary.schema
-        # Looked into first, whether the path names it or not.
-        return path if own is None else (own, *(name for name in path if name != OWN_SCHEMA))
 
     def commit(self, transaction: Transaction, resume: Callable[[], bool] | None = None) -> None:
         with self._guard.statement():
@@ -119,7 +116,6 @@ class SessionTransactions:
             except BaseException:
                 transaction.rollback()
                 raise
-            transaction.write_locks.resumes = resume is not None
             if transaction.commit(resume) is not None:
                 self._guard.note_committed()
 

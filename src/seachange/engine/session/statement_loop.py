@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.context.statement_calls import StatementCall
-from seachange.engine.context.transaction_mode import ALONE, BLOCK, TransactionMode
+from seachange.engine.context.statement_context import AUTOCOMMIT, BLOCK, TransactionMode
 from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.job_session import SessionJobs, is_asynchronous, job_result
 from seachange.engine.session.pinned_port import Pins
@@ -66,15 +66,14 @@ class StatementRunner:
         prepared, reruns = call.prepared, 0
         if prepared.writes and (self.transactions.is_read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
-        self.transactions.enter(transaction)
+        self.transactions.enter(transaction, prepared.mentions)
         while True:
             try:
-                transaction.shapes.statement = prepared.mentions
                 port = self.port_for(prepared, transaction)
                 result = run_statement(prepared, port, self.duck, call.values, self.notices, call.sink)
                 return show_in_zone(result, session_zone())
             except Busy as busy:
-                if transaction.stands_alone:
+                if transaction.is_autocommit:
                     raise
                 self._wait_in_block(transaction, busy)
                 reruns = 0
@@ -141,7 +140,7 @@ class StatementLoop:
     def run(self, call: StatementCall) -> Result:
         """A statement and all that follows from it: a change of the schema may go on as a job."""
         # A statement about rows begins no job.
-        mode = self._definition_mode(call) if call.prepared.is_definition else ALONE
+        mode = self._definition_mode(call) if call.prepared.is_definition else AUTOCOMMIT
         work = partial(self._runner.run, call)
         while True:
             try:
@@ -193,7 +192,7 @@ class StatementLoop:
         while True:
             committed = False
             try:
-                transaction = self._transactions.begin(mode, may_write, is_contended=attempt > 0)
+                transaction = self._transactions.begin(mode, may_write)
                 try:
                     result = work(transaction)
                 except BaseException:
@@ -205,7 +204,7 @@ class StatementLoop:
             except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
                 if attempt == retries_max or not self._can_retry(problem, advisory_changes, sink):
                     raise
-                attempt += 1
+                attempt, mode = attempt + 1, replace(mode, is_contended=True)
                 del self._notices[notices:]
             finally:
                 self._settings.end_own(settings, committed)
@@ -235,7 +234,7 @@ class StatementLoop:
     def _definition_mode(self, call: StatementCall, queued: Job | None = None) -> TransactionMode:
         typed = self._settings.typed
         return TransactionMode(
-            alone=True,
+            autocommit=True,
             asks_for_job=queued is not None or is_asynchronous(call.prepared.parsed, typed.concurrently),
             queued=queued,
             drain_ms=typed.drain_timeout_ms,

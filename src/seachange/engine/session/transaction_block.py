@@ -7,6 +7,7 @@ transaction outlives its block.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -60,8 +61,8 @@ class TransactionBlock:
             if transaction is None:
                 transaction = self._state.transaction = self._transactions.begin()
             else:
-                self._transactions.restart(transaction)
-            transaction.shapes.statement = EVERYTHING
+                transaction.start_statement()
+                transaction.enter(self._transactions.context, EVERYTHING)
             while True:
                 try:
                     return work(transaction)
@@ -108,7 +109,8 @@ class TransactionBlock:
         return committed
 
     def _commit(self, transaction: Transaction) -> None:
-        transaction.write_locks.timeout_ms = self._settings.typed.lock_timeout_ms
+        # The role is that of the last statement, whatever SET ROLE said since.
+        transaction.enter(replace(transaction.context, lock_timeout_ms=self._settings.typed.lock_timeout_ms))
         can_resume = self._statements.can_resume(transaction) and not self._client.temporary.on_commit
         self._transactions.commit(transaction, partial(self._resume, transaction) if can_resume else None)
 

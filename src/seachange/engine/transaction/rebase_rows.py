@@ -276,7 +276,7 @@ def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> N
         column = now.column_by_id.get(column_id)
         if column is not None and column.state is State.PUBLIC:
             # What stands for itself is run again.
-            raise refused(now.name, OTHER_COLUMN) if txn.stands_alone else problem
+            raise refused(now.name, OTHER_COLUMN) if txn.is_autocommit else problem
 
 
 # Values that are in no row of the buffer.

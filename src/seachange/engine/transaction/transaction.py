@@ -128,6 +128,7 @@ class Transaction(TransactionWrites):
         if not self._open:
             raise errors.ActiveTransaction(detail="the transaction has ended")
         try:
+            self.write_locks.resumes = resume is not None
             with self.epoch.noticing_end():
                 return self._commit(resume)
         except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):

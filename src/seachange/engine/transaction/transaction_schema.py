@@ -21,8 +21,7 @@ from seachange.engine.buffer.shapes import Shapes
 from seachange.engine.buffer.write_buffer import RowsFit, WriteBuffer
 from seachange.engine.buffer.write_locks import LockedRow, WriteLocks
 from seachange.engine.context.drawn_values import DrawnTape
-from seachange.engine.context.session_facts import SessionFacts
-from seachange.engine.context.transaction_mode import BLOCK
+from seachange.engine.context.statement_context import BLOCK, StatementContext, TransactionMode
 from seachange.engine.locks.session_context import SessionContext, driven_by_hand
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
@@ -44,6 +43,7 @@ from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary, schema_of
 from seachange.model.statements.table_statements import OnCommit
 from seachange.sql.change.object_access import describe
 from seachange.sql.compile.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
+from seachange.sql.parsing.mentions import Mentions
 from seachange.sql.port.port import SessionView
 from seachange.sql.translate.time_functions import CLOCK, STATEMENT, TRANSACTION
 from seachange.storage.keys import change_hash, name_hash
@@ -63,6 +63,7 @@ class TransactionSchema:
         as_of: Seq | None = None,
         client: SessionContext | None = None,
         may_write: bool = True,
+        mode: TransactionMode = BLOCK,
     ) -> None:
         self.parts = parts
         self.epoch = epoch
@@ -74,10 +75,6 @@ class TransactionSchema:
         self._may_write = may_write and as_of is None
         self.buffer = WriteBuffer()
         self.pending = PendingSchema()
-        # For whom it runs.
-        self.session: SessionView = SessionFacts()
-        # Where names without a schema are looked for.
-        self.search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
         # What these look like to its statements.
@@ -105,7 +102,7 @@ class TransactionSchema:
         self.tape = DrawnTape()
         # Rows that one part of the statement under way gives to those behind it.
         self.handed: dict[str, pa.Table] = {}
-        self.standing = BLOCK
+        self.mode = mode
         # Stays empty below SERIALIZABLE.
         self.reads = ReadSet()
         self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)
@@ -116,6 +113,8 @@ class TransactionSchema:
         self.holds = SnapshotPins()
         self.client = client if client is not None else driven_by_hand(self._ticket)
         self.write_locks = WriteLocks(epoch, self._ticket, self.client, self.shares)
+        self.write_locks.is_shared = mode.is_contended
+        self.enter(StatementContext())
         epoch.tables.enter(self._ticket, self.write_locks)
         self._open = True
         # Whether the statement under way reads as of a limit.
@@ -147,6 +146,24 @@ class TransactionSchema:
         return as_of
 
     # Statements.
+
+    def enter(self, context: StatementContext, mentions: Mentions | None = None) -> None:
+        """The statements from now on run in this context; `mentions` is what the next one needs of its tables, None if
+        it is part of the one before."""
+        self.context = context
+        self.rights.identity = context.identity
+        self.write_locks.timeout_ms = context.lock_timeout_ms
+        self.write_locks.waits = context.waits
+        if mentions is not None:
+            self.shapes.statement = mentions
+
+    @property
+    def session(self) -> SessionView:
+        return self.context.session
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        return self.context.search_path
 
     def known(self) -> dict[str, Any]:
         """What functions tell of the transaction in this statement."""
@@ -230,7 +247,7 @@ class TransactionSchema:
         if temporary.schema is None:
             temporary.schema = schema_of_session(self.epoch.epoch, self.client.actor)
         if temporary.schema not in self.search_path:
-            self.search_path = (temporary.schema, *self.search_path)
+            self.context = replace(self.context, search_path=(temporary.schema, *self.search_path))
 
     def changes_table(self, table: Table) -> bool:
         return self.pending.changes(table)
@@ -323,16 +340,16 @@ class TransactionSchema:
         return self.parts.catalog.allocate_ids(count)
 
     @property
-    def stands_alone(self) -> bool:
-        return self.standing.alone
+    def is_autocommit(self) -> bool:
+        return self.mode.autocommit
 
     @property
     def asks_for_job(self) -> bool:
-        return self.standing.asks_for_job
+        return self.mode.asks_for_job
 
     @property
     def queue_place(self) -> JobId | None:
-        queued = self.standing.queued
+        queued = self.mode.queued
         return queued.id if queued is not None else None
 
     @property

@@ -33,6 +33,7 @@ from seachange.engine.bulk.bulk_insert import BulkInsert
 from seachange.engine.constraints.computed_values import filler_of, record_failures
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.context.deferral import Deferral
+from seachange.engine.context.statement_context import BLOCK, TransactionMode
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.locks.session_context import SessionContext
@@ -90,8 +91,9 @@ class TransactionWrites(TransactionReads):
         as_of: Seq | None = None,
         client: SessionContext | None = None,
         may_write: bool = True,
+        mode: TransactionMode = BLOCK,
     ) -> None:
-        super().__init__(parts, epoch, isolation, as_of, client, may_write)
+        super().__init__(parts, epoch, isolation, as_of, client, may_write, mode)
         self._foreign_keys = ForeignKeys(self)
 
     def mark(self) -> Mark:
@@ -185,7 +187,7 @@ class TransactionWrites(TransactionReads):
         names = _names(after) ^ _names(before)
         table = after or before
         keys = {name_hash(*name) for name in names} | ({change_hash(table.id)} if table is not None else set())
-        if not self.stands_alone:
+        if not self.is_autocommit:
             # It may stay open for long: others wait for its end, and are not surprised by it.
             write_locks = [WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
             self.write_locks.lock(write_locks, LockPolicy.WAIT)
@@ -201,7 +203,7 @@ class TransactionWrites(TransactionReads):
                 self.shares.setdefault(change_hash(descriptor.id), self.snapshot)
 
     def check_newest(self, ids: Iterable[DescriptorId]) -> None:
-        if not self.stands_alone and self.isolation is not Isolation.READ_COMMITTED:
+        if not self.is_autocommit and self.isolation is not Isolation.READ_COMMITTED:
             # It is not run again: whether there is a conflict is found at its commit.
             return
         head = self.epoch.catch_up()
@@ -220,7 +222,7 @@ class TransactionWrites(TransactionReads):
 
     def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a plan becomes a job when this transaction commits."""
-        job = self.standing.queued
+        job = self.mode.queued
         if job is None:
             job = Job(self.parts.catalog.new_job_id(), statement, plan.change, progress, phase, passed)
         job = replace(
@@ -233,8 +235,8 @@ class TransactionWrites(TransactionReads):
             status=JobStatus.RUNNING,
             queued=None,
             waiting="",
-            drain_ms=self.standing.drain_ms,
-            settings=self.standing.job_settings,
+            drain_ms=self.mode.drain_ms,
+            settings=self.mode.job_settings,
         )
         # It may begin with a wait, and publish nothing yet.
         for id_ in job.descriptors:
@@ -419,7 +421,7 @@ class TransactionWrites(TransactionReads):
     def _take_rows(self, plan: WritePlan) -> None:
         """Many rows are changed. A statement in autocommit is run again after a conflict, and only then makes others
         wait."""
-        if self.pending.is_new(plan.table) or (self.stands_alone and not self.write_locks.is_shared):
+        if self.pending.is_new(plan.table) or (self.is_autocommit and not self.write_locks.is_shared):
             return
         # Once the lock is held only inserts change the table, so that the statement is run again at most once. One
         # snapshot is kept at the other levels: there the commit compares row by row.

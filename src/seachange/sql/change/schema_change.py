@@ -90,7 +90,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         release = release_of(plan.change.release)
         plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release)
         at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
-    if needs_job and not port.stands_alone:
+    if needs_job and not port.is_autocommit:
         raise errors.FeatureNotSupported(
             feature="this change of a table that has rows in a transaction block",
             instead="Send the statement alone, outside of a block. EXPLAIN (DDL) shows what it takes.",

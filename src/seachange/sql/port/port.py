@@ -70,7 +70,7 @@ class TransactionPort(Protocol):
     def session(self) -> SessionView: ...
 
     @property
-    def stands_alone(self) -> bool:
+    def is_autocommit(self) -> bool:
         """Whether the transaction is one statement, which may go on after its commit as a job."""
 
     @property
