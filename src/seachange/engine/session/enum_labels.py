@@ -1,19 +1,21 @@
-"""Enum types between statements, which see labels, and rows, which hold what never changes.
+"""Enum types between statements, which see labels, and rows, which hold values that never change.
 
-**Invariant:** above `LabelPort` every value of an enum column is a label of its type as of the snapshot, below it is
-what rows hold. What is neither is refused here, on every way in.
+**Invariant:** above `EnumLabelPort` every value of an enum column is a label of its type as of the snapshot; below it
+is the stored value. A value that is neither is refused here, on every way in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seachange import errors
+from seachange.engine.replica.schema_history import Relation
+from seachange.engine.session.forwarding_port import ForwardingPort
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.condition import Above, Among, Below, Condition, StartsWith
 from seachange.model.ids import ColumnId, DescriptorId
@@ -32,15 +34,13 @@ Places = Sequence[tuple[int, Labels]]
 
 def labelled(transaction: Transaction) -> TransactionPort:
     """The transaction as statements see it; itself where there is no enum type."""
-    return cast("TransactionPort", EnumLabelPort(transaction)) if transaction.has_enums else transaction
+    return EnumLabelPort(transaction) if transaction.has_enums else transaction
 
 
-class EnumLabelPort:
+class EnumLabelPort(ForwardingPort):
     def __init__(self, transaction: Transaction) -> None:
+        super().__init__(transaction)
         self._transaction = transaction
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transaction, name)
 
     # Types.
 
@@ -58,7 +58,7 @@ class EnumLabelPort:
 
     # Tables: defaults as labels.
 
-    def relation(self, schema: str | None, name: str) -> Any:
+    def relation(self, schema: str | None, name: str) -> Relation:
         found = self._transaction.relation(schema, name)
         return self._with_labels(found) if isinstance(found, Table) and found.enum_places else found
 

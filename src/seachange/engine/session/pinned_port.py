@@ -1,4 +1,4 @@
-"""Sessions that see tables in an earlier shape, and read and write them as they are now: `seachange.layout`.
+"""Sessions that see tables in an earlier shape, and read and write the tables of now: `seachange.layout`.
 
 **Invariant:** above `PinnedPort` a table has the names, columns and types of then, below it those of the snapshot. No
 plan of then is ever run: states, indexes and constraints are those of the snapshot.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.replica.schema_history import Relation, SchemaVersion
+from seachange.engine.session.forwarding_port import ForwardingPort
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.condition import Condition
 from seachange.model.ids import Seq, TableId
@@ -76,7 +77,7 @@ class Pins:
             return port
         if self._pin is None or self._pin.text != text:
             self._pin = Pin(text, self._schema(text, transaction))
-        return cast("TransactionPort", PinnedPort(port, self._pin))
+        return PinnedPort(port, self._pin)
 
     def _schema(self, text: str, transaction: Transaction) -> SchemaVersion:
         try:
@@ -105,26 +106,23 @@ class Pinned(Protocol):
     def find(self, database: str, schema: str, name: str) -> TableId | None: ...
 
 
-class PinnedPort:
+class PinnedPort(ForwardingPort):
     def __init__(self, port: TransactionPort, pin: Pinned) -> None:
-        self._port = port
+        super().__init__(port)
         self._pin = pin
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._port, name)
 
     # Tables.
 
-    def relation(self, schema: str | None, name: str) -> Any:
+    def relation(self, schema: str | None, name: str) -> Relation:
         known = self._known(schema, name)
         found = known if known is not None else self._port.relation(schema, name)
         return self._pin.show(found) if isinstance(found, Table) else found
 
     def table(self, schema: str | None, name: str) -> Table:
         known = self._known(schema, name)
-        return self._pin.show(known if known is not None else self._port.table(schema, name))
+        return self._pin.show(known if isinstance(known, Table) else self._port.table(schema, name))
 
-    def _known(self, schema: str | None, name: str) -> Table | None:
+    def _known(self, schema: str | None, name: str) -> Relation | None:
         """The table that had the name then, if it has another now."""
         for each in self._port.search_path if schema is None else (schema,):
             id_ = self._pin.find(self._port.session.database, each, name)

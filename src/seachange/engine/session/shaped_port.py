@@ -1,4 +1,4 @@
-"""Tables as the statements of a READ COMMITTED transaction see them: as they are now, in the shape of their first use.
+"""Tables as the statements of a READ COMMITTED transaction see them: rows of now, in the shape of the first use.
 
 **Invariant:** above `ShapedPort` a table that the transaction has used has the name, columns and types of its first
 use, below it those of the snapshot. A table that the transaction changes itself is as it has made it.
@@ -6,9 +6,8 @@ use, below it those of the snapshot. A table that the transaction changes itself
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from seachange import errors
+from seachange.engine.replica.schema_history import Relation
 from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.pinned_port import PinnedPort
 from seachange.engine.transaction.transaction import Transaction
@@ -20,7 +19,7 @@ from seachange.sql.port.port import TransactionPort
 def shaped(transaction: Transaction) -> TransactionPort:
     """The transaction as queries and changes of rows see it; without a port in between while all is as it was."""
     port = labelled(transaction)
-    return cast("TransactionPort", ShapedPort(port, transaction)) if transaction.shapes.has_moved else port
+    return ShapedPort(port, transaction) if transaction.shapes.has_moved else port
 
 
 class _FirstUse:
@@ -61,7 +60,7 @@ class ShapedPort(PinnedPort):
         changed, show = self._transaction.changes_table, self._transaction.shapes.show
         return tuple(table if changed(table) else show(table) for table in self._port.tables())
 
-    def _known(self, schema: str | None, name: str) -> Any:
+    def _known(self, schema: str | None, name: str) -> Relation | None:
         """The first in the path: a table that had the name, or a relation that has it."""
         for each in self._port.search_path if schema is None else (schema,):
             id_ = self._pin.find(self._port.session.database, each, name)

@@ -6,10 +6,10 @@ since DuckDB passes errors on as text only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import duckdb
@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.port import SequencePort, TransactionPort
 from seachange.sql.port.session_functions import SessionFunction, make_known, taking
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, split_script
@@ -27,16 +27,6 @@ from seachange.sql.text.tokens import Reader, split_script
 SESSION: Final = "session_number"
 # Numbers of arguments, by name.
 ARGUMENTS: Final[dict[str, tuple[int, ...]]] = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
-
-
-class SequencePort(Protocol):
-    def next_values(self, name: RelationName, count: int) -> Sequence[int]: ...
-
-    def current_value(self, name: RelationName) -> int: ...
-
-    def last_value(self) -> int: ...
-
-    def set_value(self, name: RelationName, value: int, called: bool) -> None: ...
 
 
 class Caller:

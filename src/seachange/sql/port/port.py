@@ -1,4 +1,4 @@
-"""What a statement needs of the transaction that it runs in; the engine provides it.
+"""The ports of a statement to its transaction, which the engine implements.
 
 Rows are tuples of Python values in the order of `table.columns` (every column that is not ABSENT, the hidden ones
 included), already converted to the columns' types.
@@ -36,15 +36,15 @@ T = TypeVar("T")
 
 
 class SessionView(Protocol):
-    """What functions tell of the session, and may change of it."""
+    """The session as functions of SQL read and change it."""
 
     @property
     def user(self) -> str:
-        """Who has begun the session."""
+        """The role that has logged in."""
 
     @property
     def session_user(self) -> str:
-        """Who it has become since, by SET SESSION AUTHORIZATION."""
+        """The role that SET SESSION AUTHORIZATION has set since."""
 
     @property
     def database(self) -> str: ...
@@ -65,39 +65,15 @@ class SessionView(Protocol):
         """Of each prepared statement the name, text and types of parameters, and whether PREPARE has made it."""
 
 
-class TransactionPort(Protocol):
+class SessionPort(Protocol):
+    """The session of a statement, and what ends the statement."""
+
     @property
     def session(self) -> SessionView: ...
 
     @property
     def is_autocommit(self) -> bool:
-        """Whether the transaction is one statement, which may go on after its commit as a job."""
-
-    @property
-    def asks_for_job(self) -> bool:
-        """Whether a change is to have a job even if nothing is left for it to do."""
-
-    @property
-    def queue_place(self) -> JobId | None:
-        """The job whose statement this is, if it was queued."""
-
-    def system_rows(self, view: str) -> Sequence[Row]:
-        """What the engine tells of itself now."""
-
-    def request_job(self, job_id: JobId, request: JobRequest) -> None:
-        """Asks something of a job, at once, whatever becomes of the transaction."""
-
-    @property
-    def release(self) -> int:
-        """Of the rules by which changes are planned."""
-
-    def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
-
-    def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
-        """The rest of a plan becomes a job when the transaction commits; `passed`: it cannot be taken back then."""
-
-    def table(self, schema: str | None, name: str) -> Table:
-        """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
+        """Whether the transaction is one statement, which may go on as a job after its commit."""
 
     @property
     def search_path(self) -> tuple[str, ...]:
@@ -117,12 +93,63 @@ class TransactionPort(Protocol):
     def note_temporary(self, table: Table, on_commit: OnCommit) -> None:
         """The session has created one."""
 
+    @property
+    def handed(self) -> dict[str, pa.Table]:
+        """Rows that one part of a statement gives to those behind it."""
+
+    def system_rows(self, view: str) -> Sequence[Row]:
+        """The rows of a system view, as of now."""
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, until the statement is cancelled."""
+
+    def pause(self, seconds: float) -> None:
+        """Waits so long, or until the statement is cancelled."""
+
+
+class SchemaPort(Protocol):
+    """Descriptors as of the snapshot of the statement, with the changes of its transaction."""
+
+    def table(self, schema: str | None, name: str) -> Table:
+        """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
+
     def relation(self, schema: str | None, name: str) -> Table | SequenceObject | View:
         """The same of any kind."""
 
+    def tables(self) -> tuple[Table, ...]: ...
+
+    @property
+    def has_enums(self) -> bool:
+        """Whether there is any enum type."""
+
+    def dropped_tables(self) -> tuple[Table, ...]:
+        """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
+
+    def note_name(self, schema: str, name: str) -> None:
+        """A statement has looked for a relation or type of that name, and may have found none."""
+
+    def objects(self) -> tuple[Descriptor, ...]:
+        """All descriptors but tables, of the session's database, with the roles and databases of the cluster."""
+
+    def every_table(self) -> tuple[Table, ...]:
+        """Those of other databases too."""
+
+    def every_object(self) -> tuple[Descriptor, ...]: ...
+
+    def table_by_id(self, table_id: TableId) -> Table | None: ...
+
+    def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
+
+    def references_to(self, table: Table) -> tuple[Reference, ...]:
+        """The foreign keys that refer to a table, with their tables."""
+
+
+class RightsPort(Protocol):
+    """Roles and privileges, as of the head of the catalog."""
+
     @property
     def actor(self) -> Actor:
-        """On whose behalf the statement runs."""
+        """The role on whose behalf the statement runs."""
 
     def acting_as(self, role: str) -> AbstractContextManager[None]:
         """What is done within is done on behalf of another role."""
@@ -151,39 +178,9 @@ class TransactionPort(Protocol):
     def has_fixed_password(self, role: str) -> bool:
         """Whether the environment of the server sets the role's password."""
 
-    def tables(self) -> tuple[Table, ...]: ...
 
-    @property
-    def has_enums(self) -> bool:
-        """Whether there is any enum type."""
-
-    def dropped_tables(self) -> tuple[Table, ...]:
-        """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
-
-    def note_name(self, schema: str, name: str) -> None:
-        """A statement has looked for a relation or type of that name, and may have found none."""
-
-    def objects(self) -> tuple[Descriptor, ...]:
-        """All descriptors but tables, of the session's database; and roles and databases, which are everybody's."""
-
-    def every_table(self) -> tuple[Table, ...]:
-        """Those of other databases too."""
-
-    def every_object(self) -> tuple[Descriptor, ...]: ...
-
-    def hold_alone(self, database: Database) -> None:
-        """55006 if another session uses the database; none begins to before the transaction ends."""
-
-    @property
-    def handed(self) -> dict[str, pa.Table]:
-        """Rows that one part of a statement gives to those behind it."""
-
-    def table_by_id(self, table_id: TableId) -> Table | None: ...
-
-    def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
-
-    def references_to(self, table: Table) -> tuple[Reference, ...]:
-        """The foreign keys that refer to a table, with their tables."""
+class ReadPort(Protocol):
+    """Rows as of the snapshot, with those that the transaction has written."""
 
     def scan(
         self,
@@ -213,9 +210,9 @@ class TransactionPort(Protocol):
     def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
         """Exactly the rows that meet the conditions, as `columns`, in no order; None if no index leads to few."""
 
-    def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows with the keys of indexes that are expressions in the places of their virtual columns, and followed,
-        for each partial index in order, by whether the row meets its predicate."""
+
+class LockPort(Protocol):
+    """Locks of the transaction and of its session."""
 
     def lock_rows(
         self,
@@ -236,19 +233,17 @@ class TransactionPort(Protocol):
         """The locks on tables of the session's database."""
 
     def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
-        """Takes or gives up an advisory lock; whether it did."""
+        """Takes or releases an advisory lock; whether it did."""
 
-    def each(self, items: Iterable[T]) -> Iterator[T]:
-        """The items, until the statement is told to end."""
+    def hold_alone(self, database: Database) -> None:
+        """55006 if another session uses the database; none begins to before the transaction ends."""
 
-    def pause(self, seconds: float) -> None:
-        """Waits so long, or until the statement is told to end."""
 
-    def defaults(self, column: Column, count: int) -> list[Any]:
-        """Values of a default that is an expression, one for each of so many rows."""
+class SequencePort(Protocol):
+    """Sequences, whose values do not depend on the transaction."""
 
     def next_values(self, name: RelationName, count: int) -> Sequence[int]:
-        """Values of a sequence, which are never given again whatever becomes of the transaction."""
+        """Values of a sequence, which are never returned again, even after a rollback."""
 
     def current_value(self, name: RelationName) -> int:
         """The value that the session has drawn last from the sequence."""
@@ -257,9 +252,25 @@ class TransactionPort(Protocol):
         """The same from any."""
 
     def set_value(self, name: RelationName, value: int, called: bool) -> None:
-        """Sets a sequence at once, whatever becomes of the transaction."""
+        """Sets a sequence at once; a rollback does not undo it."""
 
     def sequence_state(self, sequence: SequenceObject) -> SequenceState: ...
+
+
+class WritePort(Protocol):
+    """Changes of rows. A statement that fails goes back to its mark."""
+
+    def mark(self) -> Any:
+        """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""
+
+    def reset(self, mark: Any) -> None: ...
+
+    def defaults(self, column: Column, count: int) -> list[Any]:
+        """Values of a default that is an expression, one for each of so many rows."""
+
+    def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows with the keys of indexes that are expressions in the places of their virtual columns, and followed,
+        for each partial index in order, by whether the row meets its predicate."""
 
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows with the values of columns that are generated from others."""
@@ -280,29 +291,21 @@ class TransactionPort(Protocol):
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
         """Adds many rows straight into sorted segments, in bounded memory. The reader's columns are
-        `table.visible_columns`, in order, in their Arrow types. Gives the number of rows."""
+        `table.visible_columns`, in order, in their Arrow types. Returns the number of rows."""
 
     def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
         """Whether `change_arrow` takes this change; `assigned` None is a DELETE."""
 
     def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
         """Changes many rows read in this statement, each once, by sorted segments. The reader's columns are all of
-        `table.columns` with the rows' values, then the new values of the assigned ones. Gives the number of rows."""
+        `table.columns` with the rows' values, then the new values of the assigned ones. Returns the number of rows."""
 
-    def allocate_ids(self, count: int) -> range: ...
 
-    def is_empty(self, index_id: IndexId) -> bool: ...
+class DefinitionPort(Protocol):
+    """Changes of descriptors."""
 
-    def rely_on_empty(self, index_id: IndexId) -> None:
-        """The commit is refused if the index, which was found empty, has rows by then."""
-
-    def fence(self, table_ids: Collection[TableId]) -> None:
-        """Once this transaction has committed, nobody commits who planned with an older version of these tables."""
-
-    def mark(self) -> Any:
-        """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""
-
-    def reset(self, mark: Any) -> None: ...
+    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
+        """Makes a descriptor change part of the transaction: creates (before None), replaces, drops (after None)."""
 
     def revive(self, dropped: Table, after: Table) -> None:
         """The same for one of the dropped tables, which comes back with its rows."""
@@ -313,5 +316,42 @@ class TransactionPort(Protocol):
     def check_newest(self, ids: Iterable[DescriptorId]) -> None:
         """Raises RowChanged if one of the descriptors has a newer version than that of the snapshot."""
 
-    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
-        """Makes a descriptor change part of the transaction: creates (before None), replaces, drops (after None)."""
+    def is_empty(self, index_id: IndexId) -> bool: ...
+
+    def rely_on_empty(self, index_id: IndexId) -> None:
+        """The commit is refused if the index, which was found empty, has rows by then."""
+
+    def fence(self, table_ids: Collection[TableId]) -> None:
+        """After this commit, no transaction commits that planned with an older version of these tables."""
+
+    def allocate_ids(self, count: int) -> range: ...
+
+    @property
+    def release(self) -> int:
+        """Of the rules by which changes are planned."""
+
+
+class JobPort(Protocol):
+    """Jobs: those of other statements, and that of this one."""
+
+    @property
+    def asks_for_job(self) -> bool:
+        """Whether a change is to have a job even if nothing is left for it to do."""
+
+    @property
+    def queue_place(self) -> JobId | None:
+        """The job whose statement this is, if it was queued."""
+
+    def request_job(self, job_id: JobId, request: JobRequest) -> None:
+        """Cancels, pauses or resumes a job at once; a rollback does not undo it."""
+
+    def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
+
+    def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
+        """The rest of a plan becomes a job when the transaction commits; `passed`: it cannot be reverted then."""
+
+
+class TransactionPort(
+    SessionPort, SchemaPort, RightsPort, ReadPort, LockPort, SequencePort, WritePort, DefinitionPort, JobPort, Protocol
+):
+    """All of them: the transaction of a statement."""
