@@ -104,6 +104,8 @@ class _Describer:
             parts.append(f"default {self._named(column.default)}")
         if column.generated is not None:
             parts.append(f"generated as {self._named(column.generated.text)}")
+        if column.compression is not None:
+            parts.append(f"compression {column.compression}")
         return " ".join(parts)
 
     def _type(self, type_: SqlType) -> str:

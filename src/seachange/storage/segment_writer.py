@@ -54,6 +54,8 @@ class SegmentShape:
     fresh: bool = False
     rows_max: int = SEGMENT_ROWS_MAX
     row_group_rows: int = ROW_GROUP_ROWS
+    # The columns whose compression is set; that of others is chosen by their values.
+    compression: tuple[tuple[ColumnId, str], ...] = ()
 
 
 class SegmentWriter:
@@ -64,6 +66,7 @@ class SegmentWriter:
         self._schema = schema_of(shape.columns)
         types = dict(shape.columns)
         self._codec = KeyCodec([types[c] for c in shape.key])
+        self._compression = {column_name(c): method for c, method in shape.compression if c in types}
         self._key_names = [column_name(c) for c in shape.key]
         # A bloom filter on a boolean would not exclude anything.
         self._filtered = [column_name(c) for c in shape.key if types[c].kind is not Kind.BOOLEAN]
@@ -143,7 +146,7 @@ class SegmentWriter:
             pq.ParquetWriter(
                 sink,
                 self._schema,
-                compression=encodings.compression,
+                compression=encodings.compression | self._compression,
                 column_encoding=encodings.encoding or None,
                 use_dictionary=list(encodings.dictionary) or False,
                 write_statistics=_orderly(table, group_rows) or False,

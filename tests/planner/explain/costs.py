@@ -54,6 +54,10 @@ CASES = (
         "Values are converted into new rows; concurrent writers convert their own.",
     ),
     Case("alter table foo alter column c3 set default 1", "It applies to future rows only."),
+    Case(
+        "alter table foo alter column c3 set compression lz4",
+        "It applies to new files; compaction writes the others.",
+    ),
     Case("alter table foo alter column c2 drop not null", "A constraint that all rows met is no longer checked."),
     Case("alter table foo alter column c3 set not null", "The valid check nn already guarantees it."),
     Case("alter table child alter column g set not null", "Writers check first, then existing rows are validated."),

@@ -30,6 +30,7 @@ from seachange.model.statements.table_statements import (
     RenameColumn,
     RenameConstraint,
     RenameTable,
+    SetCompression,
     SetDefault,
     SetExpression,
     SetIdentity,
@@ -63,6 +64,7 @@ def _(value: ColumnDefinition):
         value.generated and f"GENERATED ALWAYS AS {show(value.generated)} STORED",
         value.identity and show(value.identity),
         given(not value.nullable, "NOT NULL"),
+        value.compression and f"COMPRESSION {value.compression}",
     )
 
 
@@ -200,6 +202,11 @@ def _(value: SetExpression):
 @show.register
 def _(value: DropExpression):
     return join("ALTER", ident(value.name), "DROP EXPRESSION", exists(value))
+
+
+@show.register
+def _(value: SetCompression):
+    return f"ALTER {ident(value.name)} SET COMPRESSION {value.method or 'DEFAULT'}"
 
 
 @show.register

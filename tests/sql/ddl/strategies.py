@@ -57,6 +57,7 @@ from seachange.model.statements.table_statements import (
     RenameColumn,
     RenameConstraint,
     RenameTable,
+    SetCompression,
     SetDefault,
     SetExpression,
     SetIdentity,
@@ -167,8 +168,9 @@ def sequence_options(restarts):
 
 
 IDENTITIES = st.builds(IdentityDefinition, FLAGS, sequence_options(restarts=False))
+COMPRESSIONS = st.none() | st.sampled_from(["lz4", "zstd", "snappy", "none"])
 COLUMNS = st.one_of(
-    st.builds(ColumnDefinition, NAMES, TYPES, FLAGS, st.none() | DEFAULTS),
+    st.builds(ColumnDefinition, NAMES, TYPES, FLAGS, st.none() | DEFAULTS, compression=COMPRESSIONS),
     st.builds(ColumnDefinition, NAMES, TYPES, FLAGS, generated=ROW_EXPRESSIONS),
     st.builds(ColumnDefinition, NAMES, st.sampled_from(INTEGERS), st.just(False), identity=IDENTITIES),
     st.builds(ColumnDefinition, NAMES, st.sampled_from(INTEGERS), st.just(False), serial=st.just(True)),
@@ -241,6 +243,7 @@ ACTIONS = st.one_of(
     st.builds(ValidateConstraint, NAMES),
     st.builds(AlterPrimaryKey, COLUMN_LISTS),
     st.builds(KeepAsItIs, st.none() | NAMES),
+    st.builds(SetCompression, NAMES, COMPRESSIONS),
 )
 RENAMES = st.one_of(
     st.builds(RenameColumn, NAMES, NAMES),

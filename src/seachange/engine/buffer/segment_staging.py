@@ -26,7 +26,9 @@ def shape_of(plan: EntryPlan, kind: SegmentKind, fresh: bool) -> SegmentShape:
     columns = plan.columns if kind is SegmentKind.DATA else plan.columns[: plan.key_width]
     key = tuple(c for c, _ in plan.columns[: plan.key_width])
     rows = ROW_GROUP_ROWS if plan.is_primary else SECONDARY_ROW_GROUP_ROWS
-    return SegmentShape(columns, key, plan.index.id, plan.layout_id, kind, fresh, row_group_rows=rows)
+    return SegmentShape(
+        columns, key, plan.index.id, plan.layout_id, kind, fresh, row_group_rows=rows, compression=plan.compression
+    )
 
 
 def reserve(txn: TransactionState, count: int) -> Sequence[SegmentId]:

@@ -46,6 +46,8 @@ class EntryPlan:
     predicate: tuple[PredicateTerm, ...] = ()
     # Positions that must not be NULL for the row to have an entry.
     needed: tuple[int, ...] = ()
+    # Columns whose compression is set, with the method.
+    compression: tuple[tuple[ColumnId, str], ...] = ()
 
     def has_entry(self, row: Row) -> bool:
         """Whether the index has an entry for a derived row."""
@@ -159,6 +161,7 @@ def _entry_plan(table: Table, index: Index, positions: dict[Any, int]) -> EntryP
         member=None if index.where is None else member_position(table, index),
         predicate=() if index.where is None else read_predicate(index.where, table),
         needed=tuple(positions[c] for c in table.needed_for(index)),
+        compression=table.compression,
     )
 
 

@@ -35,7 +35,8 @@ class Column:
     constraint of a column that is not nullable. A column `generated` from others is stored with the row or, if
     `virtual`, only in the indexes that have it as a key. A column with a `conversion` is to take the place of another,
     from whose values it is computed; one with an `origin` has taken it when there were no rows, and is computed so for
-    those of writers who did not know. `default_sequences` are those that the default draws from."""
+    those of writers who did not know. `default_sequences` are those that the default draws from.
+    `compression` is the method for its values in new files; None: it is chosen by the values."""
 
     id: ColumnId
     name: str
@@ -52,6 +53,7 @@ class Column:
     identity: Identity | None = None
     default_sequences: tuple[DescriptorId, ...] = ()
     origin: Expression | None = None
+    compression: str | None = None
 
     @property
     def is_row_id(self) -> bool:
@@ -173,6 +175,11 @@ class Table:
     @cached_property
     def column_by_name(self) -> dict[str, Column]:
         return {column.name: column for column in self.visible_columns}
+
+    @cached_property
+    def compression(self) -> tuple[tuple[ColumnId, str], ...]:
+        """The columns whose compression is set, with the method."""
+        return tuple((column.id, column.compression) for column in self.columns if column.compression is not None)
 
     @cached_property
     def layout_by_id(self) -> dict[LayoutId, Layout]:

@@ -95,6 +95,7 @@ class ColumnDefinition:
     generated: ExpressionDefinition | None = None
     identity: IdentityDefinition | None = None
     serial: bool = False
+    compression: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +316,14 @@ class DropConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class SetCompression:
+    """`method` None: the default."""
+
+    name: str
+    method: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SetNotNull:
     name: str
 
@@ -366,6 +375,7 @@ AlterAction = (
     | RenameTable
     | AlterColumnType
     | SetDefault
+    | SetCompression
     | SetNotNull
     | DropNotNull
     | SetExpression

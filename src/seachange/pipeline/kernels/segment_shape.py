@@ -18,4 +18,5 @@ def base_shape(table: Table, index: Index) -> SegmentShape:
         kind=SegmentKind.DATA,
         fresh=True,
         row_group_rows=ROW_GROUP_ROWS if index.id == table.primary.id else SECONDARY_ROW_GROUP_ROWS,
+        compression=table.compression,
     )

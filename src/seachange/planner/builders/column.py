@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.change.targets import Goal
@@ -19,6 +21,7 @@ from seachange.model.statements.table_statements import (
     ExpressionDefinition,
     KeepAsItIs,
     RenameColumn,
+    SetCompression,
     SetDefault,
     SetNotNull,
     UserType,
@@ -100,6 +103,8 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
         refuse_computed_enum(type_, "a generated value")
         bound = bind_generated(draft, table_id, column_id, definition.generated)
         draft.add(elements.ColumnGenerated(table_id, column_id, bound))
+    if definition.compression is not None:
+        draft.add(elements.ColumnCompression(table_id, column_id, definition.compression))
     if definition.identity is not None:
         add_identity_parts(draft, table_id, column_id, definition.identity)
     if definition.serial:
@@ -266,6 +271,16 @@ def _forget_transient_defaults(draft: Draft, table_id: TableId, column_id: Colum
                 pass
 
 
+def set_compression(draft: Draft, table_id: TableId, action: SetCompression) -> None:
+    """Of new files: those that exist keep theirs until they are compacted."""
+    column_id = draft.column(table_id, action.name)
+    old = draft.only(elements.ColumnCompression, table_id=table_id, column_id=column_id)
+    if action.method is not None:
+        draft.replace(old, elements.ColumnCompression(table_id, column_id, action.method))
+    elif old is not None:
+        draft.drop(old)
+
+
 def set_not_null(draft: Draft, table_id: TableId, action: SetNotNull) -> None:
     column_id = draft.column(table_id, action.name)
     if draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
@@ -296,3 +311,16 @@ def drop_not_null(draft: Draft, table_id: TableId, action: DropNotNull) -> None:
         raise errors.InvalidColumnChange(name=action.name, relation=draft.name_of(table_id), detail=detail)
     for required in draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
         draft.drop(required)
+
+
+# The builders of what ALTER TABLE does with one column.
+ACTIONS: dict[type, Callable[..., None]] = {
+    AddColumn: add_column,
+    DropColumn: drop_column,
+    RenameColumn: rename_column,
+    SetDefault: set_default,
+    SetCompression: set_compression,
+    SetNotNull: set_not_null,
+    DropNotNull: drop_not_null,
+    KeepAsItIs: keep_as_it_is,
+}

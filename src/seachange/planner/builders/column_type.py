@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from seachange import errors
 from seachange.model.change import elements
@@ -31,6 +32,7 @@ from seachange.planner.builders.identity import check_identity_type, retype_iden
 from seachange.planner.builders.primary_key import forget_proof, prove_key, rebuild_secondary
 from seachange.planner.builders.rebuild import move_comment, move_constraint, rebuild_primary, swap_index
 from seachange.planner.builders.view import refuse_if_read
+from seachange.planner.elements.registry import COLUMN_DROP_ORDER
 from seachange.values.coercion import coerce
 from seachange.values.output_format import show_held
 from seachange.values.types import INTEGERS, MOMENTS, TEXT, Kind, SqlType, assignable, widens
@@ -304,16 +306,10 @@ def replace_column(
     return new_id
 
 
-def _parts_of(
-    draft: Draft, table_id: TableId, column_id: ColumnId
-) -> list[elements.ColumnNotNull | elements.ColumnDefault | elements.ColumnGenerated | elements.ColumnIdentity]:
-    place = {"table_id": table_id, "column_id": column_id}
-    return [
-        *draft.select(elements.ColumnNotNull, **place),
-        *draft.select(elements.ColumnDefault, **place),
-        *draft.select(elements.ColumnGenerated, **place),
-        *draft.select(elements.ColumnIdentity, **place),
-    ]
+def _parts_of(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[Any]:
+    """All but its name and type, which the new column has of its own."""
+    kinds = [kind for kind in COLUMN_DROP_ORDER if kind not in (elements.ColumnType, elements.ColumnName)]
+    return [part for kind in kinds for part in draft.select(kind, table_id=table_id, column_id=column_id)]
 
 
 def _refuse_generated_key(draft: Draft, table_id: TableId, column_id: ColumnId, conversion: Expression | None) -> None:

@@ -41,13 +41,8 @@ from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object
 
 _ACTIONS: dict[type, Callable[..., None]] = {
-    table_statements.AddColumn: column.add_column,
-    table_statements.DropColumn: column.drop_column,
-    table_statements.RenameColumn: column.rename_column,
+    **column.ACTIONS,
     table_statements.AlterColumnType: column_type.alter_column_type,
-    table_statements.SetDefault: column.set_default,
-    table_statements.SetNotNull: column.set_not_null,
-    table_statements.DropNotNull: column.drop_not_null,
     table_statements.SetExpression: column_type.set_expression,
     table_statements.DropExpression: column_type.drop_expression,
     table_statements.AddIdentity: identity.add_identity,
@@ -58,7 +53,6 @@ _ACTIONS: dict[type, Callable[..., None]] = {
     table_statements.RenameConstraint: constraint.rename_constraint,
     table_statements.ValidateConstraint: constraint.validate_constraint,
     table_statements.AlterPrimaryKey: primary_key.alter_primary_key,
-    table_statements.KeepAsItIs: column.keep_as_it_is,
     table_statements.AddRowId: row_id.add_row_id,
     table_statements.DropRowId: row_id.drop_row_id,
 }

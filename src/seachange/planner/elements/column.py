@@ -90,6 +90,16 @@ def _put_identity(identity: elements.ColumnIdentity, state: State) -> dict[str, 
     return {"identity": Identity(identity.sequence_id, identity.always)}
 
 
+def _take_compression(table_id: TableId, column: Column) -> Parts:
+    if column.compression is None:
+        return {}
+    return {elements.ColumnCompression(table_id, column.id, column.compression): State.PUBLIC}
+
+
+def _put_compression(compression: elements.ColumnCompression, state: State) -> dict[str, Any]:
+    return {"compression": compression.method}
+
+
 _HOST = Host(COLUMNS, ("table_id", "column_id"))
 
 COLUMN = Topic(
@@ -99,6 +109,13 @@ COLUMN = Topic(
             ROW_CONSTRAINT,
             "NOT NULL of column",
             in_column=InColumn(_take_not_null, _put_not_null),
+        ),
+        ElementSpec(
+            elements.ColumnCompression,
+            SIMPLE,
+            "compression of column",
+            host=_HOST,
+            in_column=InColumn(_take_compression, _put_compression),
         ),
         ElementSpec(
             elements.ColumnDefault,

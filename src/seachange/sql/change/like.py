@@ -73,6 +73,8 @@ def _columns(table: Table, like: LikeClause, port: TransactionPort) -> Iterator[
                 definition = replace(definition, identity=_identity(column, port))
         elif "defaults" in like.including:
             definition = replace(definition, default=_default(column, port))
+        if "compression" in like.including:
+            definition = replace(definition, compression=column.compression)
         yield definition
 
 

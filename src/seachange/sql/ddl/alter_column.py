@@ -14,12 +14,13 @@ from seachange.model.statements.table_statements import (
     DropNotNull,
     IdentityDefinition,
     KeepAsItIs,
+    SetCompression,
     SetDefault,
     SetExpression,
     SetIdentity,
     SetNotNull,
 )
-from seachange.sql.ddl.column import read_always
+from seachange.sql.ddl.column import read_always, read_compression
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
 from seachange.sql.ddl.sequence import OptionReader, read_identity_options
@@ -62,6 +63,10 @@ def _set_default(reader: Reader, name: str) -> AlterAction:
 
 def _drop_default(reader: Reader, name: str) -> AlterAction:
     return SetDefault(name, None)
+
+
+def _set_compression(reader: Reader, name: str) -> AlterAction:
+    return SetCompression(name, read_compression(reader))
 
 
 def _set_not_null(reader: Reader, name: str) -> AlterAction:
@@ -116,6 +121,7 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader, str], AlterAction]], ...]
     (("type",), _type),
     (("set", "default"), _set_default),
     (("drop", "default"), _drop_default),
+    (("set", "compression"), _set_compression),
     (("set", "not", "null"), _set_not_null),
     (("drop", "not", "null"), _drop_not_null),
     (("set", "expression", "as"), _set_expression),

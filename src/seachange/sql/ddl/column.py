@@ -29,6 +29,8 @@ _SERIALS: dict[str, Kind] = {
     "bigserial": Kind.BIGINT,
     "serial8": Kind.BIGINT,
 }
+# The methods of COMPRESSION, by their names in Parquet.
+_COMPRESSIONS = frozenset({"lz4", "zstd", "snappy", "none"})
 # The keywords that may follow a default; inside one they occur only in parentheses or CASE.
 _AFTER_DEFAULT = frozenset(
     [
@@ -61,6 +63,7 @@ class _Draft:
     default: Default | None = None
     generated: ExpressionDefinition | None = None
     identity: IdentityDefinition | None = None
+    compression: str | None = None
 
     def set_nullable(self, nullable: bool) -> None:
         if self.nullable is not None and self.nullable != nullable:
@@ -75,7 +78,14 @@ class _Draft:
 
     def finish(self) -> ColumnDefinition:
         return ColumnDefinition(
-            self.name, self.type, self.nullable is not False, self.default, self.generated, self.identity, self.serial
+            self.name,
+            self.type,
+            self.nullable is not False,
+            self.default,
+            self.generated,
+            self.identity,
+            self.serial,
+            self.compression,
         )
 
 
@@ -125,6 +135,20 @@ def _kept(reader: Reader, draft: _Draft) -> None:
     reader.next()
 
 
+def _compression(reader: Reader, draft: _Draft) -> None:
+    draft.compression = read_compression(reader)
+
+
+def read_compression(reader: Reader) -> str | None:
+    """After COMPRESSION. PostgreSQL's own method, pglz, means the default: Parquet does not have it."""
+    method = "default" if reader.take("default") else reader.name()
+    if method in ("default", "pglz"):
+        return None
+    if method not in _COMPRESSIONS:
+        raise errors.InvalidParameterValue(detail=f'invalid compression method "{method}"')
+    return method
+
+
 def _default(reader: Reader, draft: _Draft) -> None:
     draft.expect_no_value()
     draft.default = read_default(reader, _AFTER_DEFAULT, draft.type)
@@ -170,5 +194,5 @@ _PROPERTIES: tuple[tuple[tuple[str, ...], Callable[[Reader, _Draft], None]], ...
     (("generated",), _generated),
     (("collate",), _collated),
     (("storage",), _kept),
-    (("compression",), _kept),
+    (("compression",), _compression),
 )

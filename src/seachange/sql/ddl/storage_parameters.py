@@ -30,7 +30,7 @@ def take_storage(reader: Reader) -> None:
 
 
 # Column options, each followed by a word or number.
-_OF_COLUMN = ("statistics", "storage", "compression")
+_OF_COLUMN = ("statistics", "storage")
 _OF_TABLE = (
     *(("set", "logged"), ("set", "unlogged"), ("set", "without", "cluster"), ("set", "without", "oids")),
     *(("set", "tablespace", "pg_default"), ("replica", "identity", "default"), ("replica", "identity", "full")),
@@ -39,7 +39,7 @@ _STATISTICS = frozenset({"n_distinct", "n_distinct_inherited"})
 
 
 def take_column_storage(reader: Reader) -> bool:
-    """SET STATISTICS, STORAGE or COMPRESSION, or SET and RESET of attribute options."""
+    """SET STATISTICS or STORAGE, or SET and RESET of attribute options."""
     for word in _OF_COLUMN:
         if reader.take("set", word):
             reader.take_symbol("-")

@@ -27,7 +27,7 @@ from seachange.sql.ddl.storage_parameters import take_storage
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
-# Options of LIKE; the last three have no effect here.
+# Options of LIKE; the last two have no effect here.
 _LIKE_OPTIONS = (
     "defaults",
     "generated",
@@ -35,9 +35,9 @@ _LIKE_OPTIONS = (
     "constraints",
     "indexes",
     "comments",
+    "compression",
     "storage",
     "statistics",
-    "compression",
 )
 _DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
 # Forms of CREATE TABLE that are not supported, with hints.

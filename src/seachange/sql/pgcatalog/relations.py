@@ -142,6 +142,12 @@ def _identity(attribute: PgAttribute) -> str:
     return "" if identity is None else "a" if identity.always else "d"
 
 
+def _compression(attribute: PgAttribute) -> str:
+    """The first letter of the method, as PostgreSQL has it of its own."""
+    method = attribute.column.compression if attribute.column is not None else None
+    return method[0] if method else ""
+
+
 def _is_generated(attribute: PgAttribute) -> bool:
     return attribute.column is not None and attribute.column.generated is not None
 
@@ -155,6 +161,7 @@ def pg_attribute(facts: Facts) -> Rows:
         for attribute in facts.attributes(relation):
             yield {
                 **_attribute_row(facts, object_oid(relation.id), attribute.number, attribute.name, attribute.type),
+                "attcompression": _compression(attribute),
                 "attnotnull": attribute.not_null,
                 "atthasdef": _has_default(attribute),
                 "attidentity": _identity(attribute),

@@ -96,7 +96,14 @@ class ColumnIdentity:
     always: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnCompression:
+    table_id: TableId
+    column_id: ColumnId
+    method: str
+
+
 AnyColumn = ColumnElement | ConvertedColumn
 # What comes and goes with its column, and is hidden as long as the column is.
-ColumnPart = ColumnName | ColumnType | ColumnDefault | ColumnGenerated | ColumnIdentity
+ColumnPart = ColumnName | ColumnType | ColumnDefault | ColumnGenerated | ColumnIdentity | ColumnCompression
 ColumnTopic = AnyColumn | ColumnPart | ColumnNotNull
