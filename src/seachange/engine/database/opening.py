@@ -67,9 +67,10 @@ def open_node(
         identity=identity,
         settings=settings.defaults,
     )
-    node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
+    node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us, threads=False)
     node.jobs.begin = partial(begin_queued, node)
     node.jobs.takes_up = settings.get("seachange.worker") == "on"
+    node.start()
     drop_left(node)
     return node
 

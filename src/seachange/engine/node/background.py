@@ -38,11 +38,12 @@ class Alarm:
 
 
 class BackgroundThread:
-    """Steps one piece of work when it is due, until it is stopped."""
+    """Steps one piece of work when it is due, until it is stopped: first after `delay_us`, or when it is woken."""
 
-    def __init__(self, name: str, work: BackgroundWork, clock: Clock) -> None:
+    def __init__(self, name: str, work: BackgroundWork, clock: Clock, delay_us: int = 0) -> None:
         self._work = work
         self._clock = clock
+        self._delay_us = delay_us
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"seachange-{name}", daemon=True)
 
@@ -57,6 +58,8 @@ class BackgroundThread:
             self._thread.join()
 
     def _run(self) -> None:
+        if self._delay_us:
+            self._work.wait(self._delay_us / 1_000_000)
         while not self._stopped.is_set():
             due_us = self._work.step(self._clock.steady_us())
             if not self._stopped.is_set():

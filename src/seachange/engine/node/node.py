@@ -13,7 +13,7 @@ from typing import TypeVar
 from seachange import errors
 from seachange.engine.context.retention import Retention
 from seachange.engine.context.statement_context import BLOCK, TransactionMode
-from seachange.engine.jobs.job_manager import JobManager
+from seachange.engine.jobs.job_manager import ROUND_US, JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.background import BackgroundThread, BackgroundWork
@@ -70,10 +70,19 @@ class Node:
             "maintenance": self.maintenance,
             "jobs": self.jobs,
         }
-        self.threads = {name: BackgroundThread(name, work, parts.clock) for name, work in self.background.items()}
+        # A node that has just been opened leaves orphaned jobs to others for a round: it may be about to be set up.
+        delays_us = {"jobs": ROUND_US}
+        self.threads = {
+            name: BackgroundThread(name, work, parts.clock, delays_us.get(name, 0))
+            for name, work in self.background.items()
+        }
         if threads:
-            for thread in self.threads.values():
-                thread.start()
+            self.start()
+
+    def start(self) -> None:
+        """Starts the threads of the background work."""
+        for thread in self.threads.values():
+            thread.start()
 
     @property
     def epoch(self) -> EpochState:
