@@ -129,8 +129,8 @@ def test_nobody_else_keeps_or_attaches_the_files_of_a_job(catalog: Catalog):
 
 
 def test_the_history_is_told_in_order(catalog: Catalog):
-    catalog.tell("one")
-    catalog.tell("two", JobId(4))
+    catalog.log_event("one")
+    catalog.log_event("two", JobId(4))
     assert [(e.job_id, e.text) for e in catalog.events()] == [(0, "one"), (4, "two")]
     # It is recent, so it is kept.
     collect(catalog)

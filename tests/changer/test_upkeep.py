@@ -144,7 +144,7 @@ def test_who_was_overtaken_begins_again(messy: Node) -> None:
     job_id = begin(messy)
 
     def overtake() -> None:
-        messy.parts.folds._held.clear()
+        messy.parts.compaction_locks._held.clear()
         assert messy.compact(table)
 
     FAULTS.arm("compaction.written", overtake)
@@ -183,7 +183,7 @@ def test_it_waits_for_another_fold_of_the_index(messy: Node) -> None:
     table = messy.epoch.schemas.newest.within().by_name["public", "item"]
     job_id = begin(messy)
     waits: list[str] = []
-    with messy.parts.folds.holding(messy.epoch.epoch, table.primary.id):
+    with messy.parts.compaction_locks.holding(messy.epoch.epoch, table.primary.id):
         # The keeper leaves it alone meanwhile, and so does the job.
         assert messy.compact(table) == 1
 

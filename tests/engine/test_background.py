@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seachange.engine.node.heartbeat import beat_us
-from seachange.engine.node.maintenance import COMPACTION_US, FOLD_ROWS_MIN
+from seachange.engine.node.maintenance import COMPACT_ROWS_MIN, COMPACTION_US
 from seachange.engine.node.node import Node
 from tests.engine.database import create, insert
 from tests.support.nodes import EXPIRY_MS, Place, open_ported_node
@@ -95,7 +95,7 @@ def test_follower_catches_up_in_its_round(simulation: Simulation):
 
 def test_compaction_is_done_when_it_is_due(simulation: Simulation, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("seachange.engine.node.maintenance.FOLD_ROWS_MIN", 2)
-    assert FOLD_ROWS_MIN > 2
+    assert COMPACT_ROWS_MIN > 2
     node = simulation.one
     node.maintenance.paused = False
     create(node)

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from seachange import errors
-from seachange.engine.node.maintenance import COLLECTION_US, FOLD_AGE_SEQS, FOLD_ROWS_MIN, has_grown
+from seachange.engine.node.maintenance import COLLECTION_US, COMPACT_AGE_SEQS, COMPACT_ROWS_MIN, has_grown
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.ids import Seq
@@ -22,14 +22,14 @@ def image_of(node: Node) -> IndexImage:
 
 def test_many_inline_rows_are_folded(node: Node):
     create(node)
-    for first in range(0, FOLD_ROWS_MIN, 4_096):
+    for first in range(0, COMPACT_ROWS_MIN, 4_096):
         insert(node, *[(first + n, "x", n) for n in range(4_096)])
     before = rows(node)
     node.maintenance.compact_grown(node.epoch)
     assert node.maintenance.compactions == 1
     assert image_of(node).inline_rows == 0
     assert rows(node) == before
-    assert len(before) == FOLD_ROWS_MIN
+    assert len(before) == COMPACT_ROWS_MIN
 
 
 def test_few_rows_are_left_alone_until_they_are_old(node: Node):
@@ -39,9 +39,9 @@ def test_few_rows_are_left_alone_until_they_are_old(node: Node):
     assert node.maintenance.compactions == 0
     image = image_of(node)
     assert not has_grown(image, node.epoch.applied)
-    assert has_grown(image, Seq(node.epoch.applied + FOLD_AGE_SEQS + 1))
+    assert has_grown(image, Seq(node.epoch.applied + COMPACT_AGE_SEQS + 1))
     node.compact(node.epoch.schemas.newest.within().by_name["public", "t"], full=False)
-    assert not has_grown(image_of(node), Seq(node.epoch.applied + 2 * FOLD_AGE_SEQS))
+    assert not has_grown(image_of(node), Seq(node.epoch.applied + 2 * COMPACT_AGE_SEQS))
 
 
 def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):

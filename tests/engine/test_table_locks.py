@@ -369,7 +369,7 @@ def test_pg_locks_shows_them(sessions: tuple[Session, Session], pool: ThreadPool
     holder.execute("commit")
     writing.result(PATIENCE_S)
     # It has heard that there is no strong lock any more.
-    holder.node.epoch.tables.look()
+    holder.node.epoch.tables.refresh()
     holder.execute("begin; insert into t values (50, 50)")
     assert holder.execute(shown).rows == [("t", "RowExclusiveLock", True, True, names[0])]
     holder.execute("rollback")

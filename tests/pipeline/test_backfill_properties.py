@@ -15,7 +15,7 @@ from seachange.model.schema.descriptor import Column, Index
 from seachange.model.schema.expression import Expression
 from seachange.pipeline.kernels.backfill import backfill
 from seachange.pipeline.kernels.executor import LocalExecutor, Sizes
-from seachange.storage.shuffle_file import passing_name
+from seachange.storage.shuffle_file import shuffle_name
 from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, assert_generation, make_table, virtual
 from tests.storage.samples import TYPES, VALUES
@@ -163,7 +163,7 @@ def test_a_unit_whose_file_is_damaged_is_done_again(tmp_path: Any) -> None:
     world.backfill(targets, (), units.append, SIZES)
     lost, cut = units[0], units[1]
     world.store.warehouse.delete(lost.files[0])
-    path = world.store.files.path(passing_name(cut.files[0]))
+    path = world.store.files.path(shuffle_name(cut.files[0]))
     with open(path, "r+b") as file:
         file.seek(10)
         file.write(b"x")

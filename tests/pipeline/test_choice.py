@@ -5,7 +5,7 @@ import pytest
 
 from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
-from seachange.pipeline.compaction.deltas import plan_fold
+from seachange.pipeline.compaction.deltas import plan_compaction
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 
@@ -26,7 +26,7 @@ def rewritten(older: int, newer: int, *, full: bool = False) -> int:
     """How many of them are, by a fold, of a table that has so many segments of each layout."""
     layouts = [OLDER] * older + [NEWEST] * newer
     files = tuple(whole_file(number, layout) for number, layout in enumerate(layouts))
-    plan = plan_fold(SnapshotParts(files, ()), full, NEWEST)
+    plan = plan_compaction(SnapshotParts(files, ()), full, NEWEST)
     assert sorted(file.segment.id for file in (*plan.kept, *plan.rewritten)) == list(range(len(files)))
     assert all(file.segment.layout_id == OLDER for file in plan.rewritten)
     return len(plan.rewritten)

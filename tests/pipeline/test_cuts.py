@@ -10,7 +10,7 @@ from seachange.model.ids import ColumnId, IndexId
 from seachange.model.schema.descriptor import Column, Index
 from seachange.pipeline.kernels.executor import Sizes
 from seachange.pipeline.kernels.runs import decode_runs
-from seachange.pipeline.kernels.split_points import SplitPoints, choose_cuts, cut_evenly
+from seachange.pipeline.kernels.split_points import SplitPoints, choose_split_points, split_evenly
 from seachange.values.types import BIGINT, TEXT
 from tests.pipeline.worlds import World, assert_generation, make_table, virtual
 
@@ -36,7 +36,7 @@ PLAIN = Index(IndexId(201), "plain", (ColumnId(2),))
     ],
 )
 def test_cuts_are_even(sample: list[tuple[int | None, int]], ranges: int, values: tuple[int, ...]):
-    assert cut_evenly(sample, ranges) == SplitPoints(values)
+    assert split_evenly(sample, ranges) == SplitPoints(values)
 
 
 def make_world(folder: Path, index: Index) -> World:
@@ -50,11 +50,11 @@ def make_world(folder: Path, index: Index) -> World:
 def test_ranges_are_sorted_by_themselves(tmp_path: Path):
     world = make_world(tmp_path, PLAIN)
     (target,) = world.targets()
-    cuts = choose_cuts(world.source, target, 4, world.kernel_context)
-    assert cuts == choose_cuts(world.source, target, 4, world.kernel_context) == SplitPoints((26, 51, 76))
+    cuts = choose_split_points(world.source, target, 4, world.kernel_context)
+    assert cuts == choose_split_points(world.source, target, 4, world.kernel_context) == SplitPoints((26, 51, 76))
     units: list[UnitDone] = []
     (built,) = world.backfill([target], (), units.append, Sizes(unit_rows=40, range_rows=25))
-    dealt = [run.passing for unit in units for run in decode_runs(unit.output) if run.passing is not None]
+    dealt = [run.shuffle_file for unit in units for run in decode_runs(unit.output) if run.shuffle_file is not None]
     assert [sum(counts) for counts in zip(*(file.counts for file in dealt), strict=True)] == [25, 25, 25, 25]
     assert [member.segment.rows for member in built.members] == [25, 25, 25, 25]
     rows = [{1: i, 2: i * 7 % 100 + 1, 3: f"w{i}"} for i in range(100)]

@@ -20,7 +20,7 @@ def nice() -> int:
 
 
 @dataclass(frozen=True)
-class Look:
+class OnProgress:
     """Tells at which priority it runs, unless it is to fail."""
 
     problem: Exception | None = None
@@ -44,12 +44,14 @@ def executor(tmp_path: Path) -> LocalExecutor:
 
 def test_tasks_give_way_and_their_caller_does_not(executor: LocalExecutor):
     before = nice()
-    assert all(found > before for found in run_all(executor, [Look(), Look()]))
+    assert all(found > before for found in run_all(executor, [OnProgress(), OnProgress()]))
     assert nice() == before
 
 
 def test_what_a_task_raises_ends_the_others(executor: LocalExecutor):
     done: list[int] = []
     with pytest.raises(errors.DivisionByZero):
-        executor.run([Look(), Look(errors.DivisionByZero()), Look()], lambda number, _: done.append(number))
+        executor.run(
+            [OnProgress(), OnProgress(errors.DivisionByZero()), OnProgress()], lambda number, _: done.append(number)
+        )
     assert done == [0]

@@ -14,7 +14,7 @@ from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Generation
 from seachange.pipeline.compaction.deltas import kept_members
 from seachange.pipeline.compaction.gc import UNIT_FILES, delete_by
-from seachange.pipeline.compaction.generations import CompactUnit, choose_fold, fold_units, rewrite
+from seachange.pipeline.compaction.generations import CompactUnit, choose_compaction, compaction_units, rewrite
 from seachange.pipeline.kernels.backfill import Report
 from seachange.pipeline.kernels.executor import Sizes
 from seachange.pipeline.kernels.runs import BuiltIndex
@@ -32,13 +32,13 @@ def generation_of(world: World) -> Generation:
 
 
 def fold_of(world: World, full: bool = True) -> CompactUnit | None:
-    return choose_fold(world.source, generation_of(world), full)
+    return choose_compaction(world.source, generation_of(world), full)
 
 
 def folded(world: World, done: list[UnitDone], report: Report, sizes: Sizes = SIZES) -> Rewritten:
-    fold = fold_of(world)
-    assert fold is not None
-    return rewrite(fold, world.executor(sizes), world.store.warehouse, done, report)
+    compact_deltas = fold_of(world)
+    assert compact_deltas is not None
+    return rewrite(compact_deltas, world.executor(sizes), world.store.warehouse, done, report)
 
 
 def all_rows(world: World, made: Rewritten) -> list[tuple[Any, ...]]:
@@ -60,21 +60,21 @@ def all_rows(world: World, made: Rewritten) -> list[tuple[Any, ...]]:
 )
 def test_rows_are_the_same_and_all_of_the_newest_layout(tmp_path_factory: pytest.TempPathFactory, drawn: Any) -> None:
     world, rows = build_world(tmp_path_factory.mktemp("w"), *drawn)
-    fold = fold_of(world)
-    if fold is None:
+    compact_deltas = fold_of(world)
+    if compact_deltas is None:
         assert all(place in MIGRATED and not gone for place, _, gone in drawn[1])
         return
-    units = fold_units(fold.source, SIZES)
-    assert sum(unit.rows for unit in units) == fold.source.rows
+    units = compaction_units(compact_deltas.source, SIZES)
+    assert sum(unit.rows for unit in units) == compact_deltas.source.rows
     reported: list[UnitDone] = []
-    made = rewrite(fold, world.executor(SIZES), world.store.warehouse, (), reported.append)
-    shown, wanted = all_rows(world, made), expected_entries(fold.target, rows)
+    made = rewrite(compact_deltas, world.executor(SIZES), world.store.warehouse, (), reported.append)
+    shown, wanted = all_rows(world, made), expected_entries(compact_deltas.target, rows)
     assert len(shown) == len(wanted)
     assert all(all(map(same, *pair)) for pair in zip(shown, wanted, strict=True))
-    assert sum(unit.rows for unit in reported) == fold.source.rows
+    assert sum(unit.rows for unit in reported) == compact_deltas.source.rows
     # Whoever goes on has nothing left to do.
     again: list[UnitDone] = []
-    assert rewrite(fold, world.executor(SIZES), world.store.warehouse, reported, again.append) == made
+    assert rewrite(compact_deltas, world.executor(SIZES), world.store.warehouse, reported, again.append) == made
     assert not again
 
 
@@ -93,7 +93,7 @@ def test_rows_of_the_catalog_are_written_with_the_files_among_whose_keys_they_ar
     world, live = build_world(tmp_path, other, [("old file", filed[:18], []), ("old file", filed[18:], [])])
     world.add_inline(spread)
     sizes = Sizes(unit_rows=18, range_rows=18)
-    units = fold_units(world.source, sizes)
+    units = compaction_units(world.source, sizes)
     assert [unit.rows for unit in units] == [25, 23]
     reported: list[UnitDone] = []
     made = folded(world, [], reported.append, sizes)
@@ -110,8 +110,8 @@ def test_nothing_is_done_where_all_is_in_order_or_another_was_faster(tmp_path: A
     assert fold_of(world) is None
     world.add_inline([{**rows[0], 1: 99}])
     assert fold_of(world) is not None
-    assert choose_fold(world.source, replace(generation_of(world), id=GenerationId(99)), True) is None
-    assert choose_fold(world.source, None, True) is None
+    assert choose_compaction(world.source, replace(generation_of(world), id=GenerationId(99)), True) is None
+    assert choose_compaction(world.source, None, True) is None
 
 
 def test_a_unit_that_says_it_is_done_and_is_not_is_noticed(tmp_path: Any) -> None:

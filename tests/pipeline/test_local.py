@@ -21,7 +21,7 @@ from seachange.model.states import State
 from seachange.pipeline.kernels.executor import Sizes
 from seachange.pipeline.local_kernels import LocalPipeline
 from seachange.runtime.faults import FAULTS
-from seachange.storage.shuffle_file import passing_name
+from seachange.storage.shuffle_file import shuffle_name
 from tests.engine.database import bulk, create, insert, rows
 from tests.support.nodes import Place
 from tests.support.patience import PATIENCE_S
@@ -120,7 +120,7 @@ def test_work_that_is_interrupted_leaves_no_file(node: Node) -> None:
     with pytest.raises(errors.QueryCanceled):
         pipeline(node, interrupts).backfill(op, at, (), interrupt)
     assert len(kept) == 1
-    written = {passing_name(id_) for unit in kept for id_ in unit.files}
+    written = {shuffle_name(id_) for unit in kept for id_ in unit.files}
     assert set(node.parts.files.names()) - before == written
 
 
@@ -136,7 +136,7 @@ def test_work_that_is_ended_by_whoever_looks_at_it_leaves_no_intent(node: Node) 
         about_to_be_done.set()
         assert looked_at.wait(PATIENCE_S)
 
-    def look(rows: int) -> None:
+    def on_progress(rows: int) -> None:
         if about_to_be_done.is_set():
             looked_at.set()
             raise Canceled
@@ -145,7 +145,7 @@ def test_work_that_is_ended_by_whoever_looks_at_it_leaves_no_intent(node: Node) 
     before = set(node.parts.files.names())
     FAULTS.arm("segment.written", wait)
     with pytest.raises(Canceled):
-        pipeline(node).backfill(op, at, (), lambda unit: None, look)
+        pipeline(node).backfill(op, at, (), lambda unit: None, on_progress)
     FAULTS.disarm()
     assert set(node.parts.files.names()) - before
     node.collect_garbage(0)
@@ -156,11 +156,11 @@ def test_what_is_read_is_held(node: Node) -> None:
     op, at = prepare(node)
     marks: list[int] = []
 
-    def look(unit: UnitDone) -> None:
+    def on_progress(unit: UnitDone) -> None:
         insert(node, (2_000 + len(marks), "x", 1))
         marks.append(node.epoch.registry.marks().low)
 
-    pipeline(node).backfill(op, at, (), look)
+    pipeline(node).backfill(op, at, (), on_progress)
     assert marks
     assert max(marks) <= at
     assert node.epoch.registry.marks().low > at

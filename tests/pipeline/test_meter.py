@@ -76,26 +76,28 @@ def local_executor(folder: Path) -> LocalExecutor:
 def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
     seen = threading.Event()
 
-    def look(rows: int) -> None:
+    def on_progress(rows: int) -> None:
         if rows == 50:
             seen.set()
 
     executor = local_executor(tmp_path)
     results: list[bool] = []
-    LocalExecutor(executor.kernel_context, look=look).run(
+    LocalExecutor(executor.kernel_context, on_progress=on_progress).run(
         [Gated(seen)], lambda _, result: results.append(result), [100]
     )
     assert results == [True]
 
 
 def test_who_is_not_waited_for_any_more_is_interrupted(tmp_path: Path) -> None:
-    def look(rows: int) -> None:
+    def on_progress(rows: int) -> None:
         raise KeyboardInterrupt
 
     running = Running()
     task = Gated(running.was_interrupted, running)
     with pytest.raises(KeyboardInterrupt):
-        LocalExecutor(local_executor(tmp_path).kernel_context, look=look).run([task], lambda _, result: None, [100])
+        LocalExecutor(local_executor(tmp_path).kernel_context, on_progress=on_progress).run(
+            [task], lambda _, result: None, [100]
+        )
     assert running.was_interrupted.is_set()
 
 
@@ -103,15 +105,15 @@ def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
     meter, running = ProgressMeter(4), Running()
     progress_file = ProgressFile(meter, sign_of(tmp_path, 7), 33)
     with meter.watching(running):
-        progress_file.tell()
+        progress_file.report()
         assert read_signs(tmp_path) == {}
         for running.done in (1.0, 1.0, 3.0):
-            progress_file.tell()
+            progress_file.report()
     assert read_signs(tmp_path) == {7: 0.75}
     # Of several attempts the farthest counts; a folder that is gone disturbs nobody.
-    ProgressFile(meter, sign_of(tmp_path, 7), 34).tell()
+    ProgressFile(meter, sign_of(tmp_path, 7), 34).report()
     assert read_signs(tmp_path) == {7: 0.75}
-    ProgressFile(meter, sign_of(tmp_path / "gone", 1), 1).tell()
+    ProgressFile(meter, sign_of(tmp_path / "gone", 1), 1).report()
     assert read_signs(tmp_path / "gone") == {}
 
 

@@ -30,31 +30,31 @@ class Hands:
 
 
 @pytest.fixture
-def hands() -> Hands:
+def parallelism() -> Hands:
     return Hands()
 
 
-def test_tasks_wait_until_those_before_them_have_had_their_time(hands: Hands):
-    throttling = Throttling(bytes_per_second=1_000, pause=hands.pause, clock=hands)
+def test_tasks_wait_until_those_before_them_have_had_their_time(parallelism: Hands):
+    throttling = Throttling(bytes_per_second=1_000, pause=parallelism.pause, clock=parallelism)
     throttling.admit(1_000, 1_000)
-    assert hands.waited == []
+    assert parallelism.waited == []
     assert not throttling.is_free(0)
     throttling.admit(500, 0)
-    assert hands.waited == [2.0]
+    assert parallelism.waited == [2.0]
     # What took longer by itself is owed nothing, and saves nothing up.
-    hands.us += 60_000_000
+    parallelism.us += 60_000_000
     assert throttling.is_free(0)
     throttling.admit(3_000, 0)
-    assert hands.waited == [2.0]
+    assert parallelism.waited == [2.0]
     throttling.admit(1, 0)
-    assert hands.waited == [2.0, 3.0]
+    assert parallelism.waited == [2.0, 3.0]
 
 
-def test_without_a_limit_nobody_waits(hands: Hands):
-    throttling = Throttling(pause=hands.pause, clock=hands)
+def test_without_a_limit_nobody_waits(parallelism: Hands):
+    throttling = Throttling(pause=parallelism.pause, clock=parallelism)
     for _ in range(3):
         throttling.admit(1 << 40, 1 << 40)
-    assert hands.waited == []
+    assert parallelism.waited == []
 
 
 class Disk(LocalFileSystem):

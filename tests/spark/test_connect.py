@@ -74,7 +74,9 @@ def test_an_error_of_the_data_is_not_tried_again(remote: ConnectApplication, tmp
 
 def test_an_interrupt_reaches_tasks_that_run(remote: ConnectApplication, tmp_path: Path):
     bench = Bench(tmp_path, remote)
-    bench.executor = replace(bench.executor, look=lambda rows: bench.interrupts.set() if bench.attempts() else None)
+    bench.executor = replace(
+        bench.executor, on_progress=lambda rows: bench.interrupts.set() if bench.attempts() else None
+    )
     with pytest.raises(errors.QueryCanceled):
         bench.run(*[Troubled(bench.marks, "hang", failing=99)] * 3)
     assert len(bench.attempts()) <= 3

@@ -132,7 +132,9 @@ def test_an_attempt_without_names_leaves_those_of_others(tmp_path: Path, specula
 
 
 def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:
-    bench.executor = replace(bench.executor, look=lambda rows: bench.interrupts.set() if bench.attempts() else None)
+    bench.executor = replace(
+        bench.executor, on_progress=lambda rows: bench.interrupts.set() if bench.attempts() else None
+    )
     with pytest.raises(errors.QueryCanceled):
         bench.run(*[Troubled(bench.marks, "hang", failing=99)] * 5)
     wait_until(lambda: not any(map(_lives, bench.attempts())), "the tasks to be killed")
@@ -150,9 +152,9 @@ def _lives(process: int) -> bool:
 
 
 def test_no_more_tasks_run_at_a_time_than_cores_are_allowed(bench: Bench) -> None:
-    assert bench.executor.hands == 2
-    assert replace(bench.executor, cores=1).hands == 1
-    assert replace(bench.executor, cores=9).hands == 2
+    assert bench.executor.parallelism == 2
+    assert replace(bench.executor, cores=1).parallelism == 1
+    assert replace(bench.executor, cores=9).parallelism == 2
 
 
 def test_an_application_that_is_used_is_not_stopped(application: Application) -> None:
@@ -197,12 +199,12 @@ def test_how_far_a_task_is_reaches_the_driver_while_it_runs(bench: Bench, tmp_pa
     gate = tmp_path / "gate"
     seen: list[int] = []
 
-    def look(rows: int) -> None:
+    def on_progress(rows: int) -> None:
         seen.append(rows)
         if rows:
             gate.touch()
 
-    bench.executor = replace(bench.executor, look=look)
+    bench.executor = replace(bench.executor, on_progress=on_progress)
     results: dict[int, bool] = {}
     bench.executor.run([Halfway(gate)], results.__setitem__, [1_000])
     # It has gone on because it was seen, not because it had waited long enough.

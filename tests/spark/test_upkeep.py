@@ -17,7 +17,7 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.change.work import Built, UnitDone
 from seachange.model.jobs import JobStatus
-from seachange.pipeline.compaction.generations import choose_fold, rewrite
+from seachange.pipeline.compaction.generations import choose_compaction, rewrite
 from seachange.pipeline.kernels.executor import Sizes, Task
 from seachange.pipeline.spark.host import Application
 from seachange.pipeline.spark.spark_executor import SparkExecutor
@@ -88,7 +88,7 @@ class Unlucky:
 
     executor: SparkExecutor
     marks: Path
-    hands: int = 2
+    parallelism: int = 2
 
     def sizes(self, rows: int) -> Sizes:
         return self.executor.sizes(rows)
@@ -103,7 +103,7 @@ def test_tasks_that_fail_after_they_have_written_double_nothing(tmp_path: Path, 
         marks = tmp_path / "marks"
         marks.mkdir()
         world, rows = scattered(tmp_path)
-        fold = choose_fold(world.source, generation_of(world), True)
+        fold = choose_compaction(world.source, generation_of(world), True)
         assert fold is not None
         left: list[Any] = []
         sound = executor(world, application)

@@ -12,7 +12,7 @@ from seachange.runtime.process import resident_bytes
 from seachange.storage import spill
 from seachange.storage.duck import Duck
 from seachange.storage.sorter import Sorter
-from seachange.storage.spill import IDLE_MAX, KeptInstance, SortLimits, SortPool, passing_folder, sorting_connection
+from seachange.storage.spill import IDLE_MAX, KeptInstance, SortLimits, SortPool, sorting_connection, temporary_folder
 from tests.storage.samples import Store
 from tests.support.workers import wait_until
 
@@ -148,7 +148,7 @@ def test_a_sort_that_ends_meanwhile_disturbs_no_other(tmp_path: Path, monkeypatc
         return opened(path)
 
     monkeypatch.setattr(spill, "_open_lock", end_first)
-    with passing_folder(tmp_path) as folder:
+    with temporary_folder(tmp_path) as folder:
         assert folder.exists()
 
 

@@ -220,7 +220,7 @@ class Catalog(Protocol):
         """Cancels a job that is at revision `expected`, and raises the revision, under the sequencer lock: a runner at
         that revision is refused. Returns False, without a request, if it is at another revision."""
 
-    def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
+    def log_event(self, text: str, job_id: JobId = NO_JOB) -> None:
         """Adds a line to the event log, which is kept for two weeks, like finished jobs."""
 
     def events(self) -> tuple[Event, ...]: ...

@@ -20,7 +20,7 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.002, 0.05
 _MS = 1_000
 
 
-def _nobody_measures(took_us: int) -> None:
+def _ignore_duration(took_us: int) -> None:
     pass
 
 
@@ -35,7 +35,7 @@ class Drain:
         pause: Callable[[float], None],
         timeout_ms: int = DRAIN_TIMEOUT_MS,
         lock_timeout_ms: int = 0,
-        took: Callable[[int], None] = _nobody_measures,
+        took: Callable[[int], None] = _ignore_duration,
     ) -> None:
         self._changes = changes
         self._clock = clock
@@ -44,20 +44,20 @@ class Drain:
         self._lock_timeout_ms = lock_timeout_ms
         self._took = took
 
-    def wait(self, published: Seq, tell: Callable[[tuple[Holder, ...], int], None]) -> tuple[Holder, ...]:
+    def wait(self, published: Seq, on_holders: Callable[[tuple[Holder, ...], int], None]) -> tuple[Holder, ...]:
         """Waits until no transaction that planned below the publication can commit, or until the timeout; returns the
-        remaining holders. `tell` is called when the holders change, with the maximum time left in milliseconds."""
+        remaining holders. `on_holders` is called when they change, with the maximum time left in milliseconds."""
         begun_us = self._clock.steady_us()
         try:
-            return self._wait(published, begun_us, tell)
+            return self._wait(published, begun_us, on_holders)
         finally:
             self._took(self._clock.steady_us() - begun_us)
 
     def _wait(
-        self, published: Seq, begun_us: int, tell: Callable[[tuple[Holder, ...], int], None]
+        self, published: Seq, begun_us: int, on_holders: Callable[[tuple[Holder, ...], int], None]
     ) -> tuple[Holder, ...]:
         pause_s = _PAUSE_S_MIN
-        told: tuple[Holder, ...] = ()
+        reported: tuple[Holder, ...] = ()
         while holders := self._changes.holders(published):
             waited_ms = (self._clock.steady_us() - begun_us) // _MS
             if waited_ms >= self._timeout_ms:
@@ -67,9 +67,9 @@ class Drain:
                     detail=f"lock_timeout expired while waiting for older transactions: {describe(holders)}"
                 )
             # Most holders end before it would be useful to report them.
-            if holders != told and pause_s == _PAUSE_S_MAX:
-                tell(holders, min(self._timeout_ms, self._lock_timeout_ms or self._timeout_ms) - waited_ms)
-                told = holders
+            if holders != reported and pause_s == _PAUSE_S_MAX:
+                on_holders(holders, min(self._timeout_ms, self._lock_timeout_ms or self._timeout_ms) - waited_ms)
+                reported = holders
             self._pause(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
         return holders

@@ -151,7 +151,7 @@ class Job:
         last = next((stage for stage in reversed(self.stages) if stage.rows and stage.took_us), None)
         return last.rows * _US / last.took_us if last is not None else None
 
-    def begun_again(self) -> Job:
+    def restarted(self) -> Job:
         """Discards the progress of the current stage: its rows are read again, but reported progress does not
         decrease."""
         return replace(
@@ -163,7 +163,7 @@ class Job:
             units=(),
         )
 
-    def gone_over(self) -> Job:
+    def second_phase(self) -> Job:
         """Begins the second phase. Until its change is published, both can be reverted."""
         if self.sequel is None:
             raise errors.Bug(detail=f"job {self.id} has no second change")
@@ -181,7 +181,7 @@ class Job:
             undo=self.sequel.undo,
         )
 
-    def gone_back(self) -> Job:
+    def first_phase(self) -> Job:
         """Returns to the first change, after the second was reverted."""
         if self.undo is None:
             raise errors.Bug(detail=f"job {self.id} has no change before this one")

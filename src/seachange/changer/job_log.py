@@ -18,7 +18,7 @@ from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
 # How often long work polls for requests, and a validation records its progress.
-LOOK_US = 800_000
+POLL_US = 800_000
 # The prefix of `waiting` for a job that waits for disk space.
 SPACE = "space"
 
@@ -28,7 +28,7 @@ class Paused(Exception):
 
 
 class JobLog:
-    """`told` is called with each recorded state of running work; `pause` raises if the work is to end."""
+    """`on_update` is called with each recorded state of running work; `pause` raises if the work is to end."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class JobLog:
         pipeline: Pipeline,
         clock: Clock,
         pause: Callable[[float], None],
-        told: Callable[[Job], None],
+        on_update: Callable[[Job], None],
     ) -> None:
         self._changes = changes
         self._pipeline = pipeline
         self._clock = clock
         self._pause = pause
-        self._told = told
-        self._looked_us = 0
+        self._on_update = on_update
+        self._polled_us = 0
 
     def record(self, job: Job, event: str = "") -> Job:
         return written(job, self._changes.record(job_change(job, event)))
@@ -59,7 +59,7 @@ class JobLog:
 
     def check_cancelled(self, job: Job) -> None:
         """Raises if the job is to be paused or cancelled, or was taken over."""
-        self._looked_us = self._clock.steady_us()
+        self._polled_us = self._clock.steady_us()
         record = self._changes.read(job.id)
         if record is None or record.revision != job.revision:
             raise Lost(f"job {job.id} was taken over by another node")
@@ -68,9 +68,9 @@ class JobLog:
         if record.request is JobRequest.CANCEL and job.can_be_canceled:
             raise Lost(f"job {job.id} was canceled")
 
-    def glance(self, job: Job) -> bool:
+    def poll_requests(self, job: Job) -> bool:
         """Polls for requests, if that was not done for a while; returns whether it did."""
-        due = self._clock.steady_us() - self._looked_us >= LOOK_US
+        due = self._clock.steady_us() - self._polled_us >= POLL_US
         if due:
             # Raises on an interrupt.
             self._pause(0)
@@ -83,28 +83,28 @@ class JobLog:
         units = (*job.units, (number, unit))
         rows_done = max(job.rows_done, sum(unit.rows for _, unit in units))
         kept = replace(job, units=units, rows_done=rows_done, waiting="")
-        job = self.record(kept, _gone_on(job))
-        self._told(job)
+        job = self.record(kept, _continuation(job))
+        self._on_update(job)
         reach("job.unit")
         self.check_cancelled(job)
         return job
 
-    def look(self, job: Job, rows: int) -> Job:
+    def on_progress(self, job: Job, rows: int) -> Job:
         """Records the progress of running units from time to time. It never decreases."""
-        if not self.glance(job):
+        if not self.poll_requests(job):
             return job
         done = sum(unit.rows for _, unit in job.units) + rows
-        return self.tell_moved(job, replace(job, rows_done=max(job.rows_done, done)))
+        return self.record_progress(job, replace(job, rows_done=max(job.rows_done, done)))
 
-    def tell_moved(self, before: Job, job: Job) -> Job:
+    def record_progress(self, before: Job, job: Job) -> Job:
         """Records the progress of running work, and what it waits for; a wait for space is left as it is."""
         event = ""
         if not before.waiting.startswith(SPACE) and bool(before.waiting) != bool(self._pipeline.waiting):
             job = replace(job, waiting=self._pipeline.waiting)
-            event = f"backs off: {job.waiting}" if job.waiting else _gone_on(before)
+            event = f"backs off: {job.waiting}" if job.waiting else _continuation(before)
         if job != before:
             job = self.record(job, event)
-        self._told(job)
+        self._on_update(job)
         return job
 
     def stage_done(self, job: Job, phase: Phase, what: str, began_us: int, rows: int) -> Job:
@@ -120,7 +120,7 @@ class JobLog:
         )
 
 
-def _gone_on(job: Job) -> str:
+def _continuation(job: Job) -> str:
     """The event of a job that continues."""
     if not job.waiting:
         return ""

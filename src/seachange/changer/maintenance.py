@@ -18,8 +18,8 @@ from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
 # What a job waits for while another one compacts the same index, and how often it polls.
-_FOLDED = "another compaction of the same index"
-FOLD_S = 0.2
+_OTHER_COMPACTION = "another compaction of the same index"
+COMPACTION_POLL_S = 0.2
 
 
 class Maintenance:
@@ -42,12 +42,12 @@ class Maintenance:
     def step(self, job: Job, upkeep: VacuumWork) -> Job:
         if not upkeep.left:
             return self._collect(job, upkeep)
-        with self._changes.folding(upkeep.left[0]) as is_ours:
+        with self._changes.compacting(upkeep.left[0]) as is_ours:
             if is_ours:
                 return self._rewrite(job, upkeep)
         if not job.waiting:
-            job = self._log.record(replace(job, waiting=_FOLDED), f"waits for {_FOLDED}")
-        return self._rest(job, FOLD_S)
+            job = self._log.record(replace(job, waiting=_OTHER_COMPACTION), f"waits for {_OTHER_COMPACTION}")
+        return self._rest(job, COMPACTION_POLL_S)
 
     def _rewrite(self, job: Job, upkeep: VacuumWork) -> Job:
         if job.at is None:
@@ -60,9 +60,9 @@ class Maintenance:
             nonlocal current
             current = self._log.keep(current, 0, unit)
 
-        def look(rows: int) -> None:
+        def on_progress(rows: int) -> None:
             nonlocal current
-            current = self._log.look(current, rows)
+            current = self._log.on_progress(current, rows)
 
         def planned(rows: int) -> None:
             nonlocal current
@@ -72,7 +72,7 @@ class Maintenance:
         op = RewriteIndex(upkeep.table_id, upkeep.left[0], upkeep.full)
         done = [unit for _, unit in job.units]
         try:
-            made = self._pipeline.rewrite(op, at, done, keep, look, planned)
+            made = self._pipeline.rewrite(op, at, done, keep, on_progress, planned)
             reach("compaction.written")
             read = sum(unit.rows for _, unit in current.units)
             after = replace(
@@ -86,19 +86,17 @@ class Maintenance:
             event = f"rewrote {read} rows of index {made.name} as of {at}"
             seq = self._changes.swap(made, at, job_change(after, event))
         except Overtaken:
-            return self._log.record(
-                replace(current.begun_again(), at=None), "starts again: the index has been compacted"
-            )
+            return self._log.record(replace(current.restarted(), at=None), "starts again: the index has been compacted")
         reach("compaction.swapped")
         return written(after, seq)
 
     def _collect(self, job: Job, upkeep: VacuumWork) -> Job:
         began_us = self._clock.wall_us()
 
-        def look(rows: int) -> None:
+        def on_progress(rows: int) -> None:
             nonlocal job
-            job = self._log.look(job, rows)
+            job = self._log.on_progress(job, rows)
 
-        files = self._pipeline.collect(look)
+        files = self._pipeline.collect(on_progress)
         after = self._log.stage_done(job, Phase.POST_COMMIT, "collection", began_us, 0)
         return self._log.record(replace(after, upkeep=replace(upkeep, is_collected=True)), f"deleted {files} files")

@@ -50,7 +50,7 @@ class Pipeline(Protocol):
 
     `done` are the units that an earlier attempt at the same op and sequence has finished. `report` is called with each
     finished unit, stores it, and may raise to stop the work; a reported unit is never repeated, whichever node
-    continues. `look` is called several times a second while units are running, with the number of their rows that are
+    continues. `on_progress` is called several times a second while units are running, with the number of their rows that are
     done, and may raise too.
     """
 
@@ -64,7 +64,7 @@ class Pipeline(Protocol):
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> tuple[Built, ...]:
         """Builds a generation for each of the op's indexes. A problem of the data, such as a value that cannot be
         converted, raises an error of class 22 or 23."""
@@ -81,14 +81,14 @@ class Pipeline(Protocol):
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Callable[[int], None],
+        on_progress: Callable[[int], None],
         planned: Callable[[int], None],
     ) -> Rewritten | None:
         """Builds a generation with the same rows as of `at`; None if the current one needs no rewrite, or the index
         does not exist. Raises `Overtaken` if there is a later generation than `at`. `planned` is called first, with the
         number of rows to rewrite."""
 
-    def collect(self, look: Callable[[int], None]) -> int:
+    def collect(self, on_progress: Callable[[int], None]) -> int:
         """Deletes the files that nothing can reach any more, and returns their number."""
 
     def rows(self, table_id: TableId, at: Seq) -> int:
@@ -118,7 +118,7 @@ class Changes(Protocol):
     def attach(self, built: Sequence[Built], at: Seq, job: JobChange) -> Seq:
         """Attaches the generations as the first ones of their indexes, with base `at`."""
 
-    def folding(self, index_id: IndexId) -> AbstractContextManager[bool]:
+    def compacting(self, index_id: IndexId) -> AbstractContextManager[bool]:
         """Whether this job has the compaction lock of the index, across all nodes."""
 
     def swap(self, made: Rewritten, at: Seq, job: JobChange) -> Seq:

@@ -47,11 +47,11 @@ from seachange.runtime.faults import reach
 # How often a job that waits for disk space checks it.
 SPACE_S = 1.0
 # How often rows are checked again after a row without a value of the new type may have been written.
-LOOKS_MAX = 20
+CHECKS_MAX = 20
 
 
 class JobRunner:
-    """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end. A pause or
+    """`on_update` is called with every new state of the job; `pause` waits, or raises if the work is to end. A pause or
     cancel request interrupts it in the same way: `was_nudged` tells the two apart."""
 
     def __init__(
@@ -61,7 +61,7 @@ class JobRunner:
         drain: Drain,
         clock: Clock,
         pause: Callable[[float], None],
-        told: Callable[[Job], None] = lambda job: None,
+        on_update: Callable[[Job], None] = lambda job: None,
         was_nudged: Callable[[], bool] = lambda: False,
     ) -> None:
         self._changes = changes
@@ -69,9 +69,9 @@ class JobRunner:
         self._drain = drain
         self._clock = clock
         self._pause = pause
-        self._told = told
+        self._on_update = on_update
         self._was_nudged = was_nudged
-        self._log = JobLog(changes, pipeline, clock, pause, told)
+        self._log = JobLog(changes, pipeline, clock, pause, on_update)
         self._maintenance = Maintenance(changes, pipeline, clock, self._log, self._rest_before)
         # The number of consecutive failures to record something.
         self._unwritten = 0
@@ -83,7 +83,7 @@ class JobRunner:
             job = self.step(job)
             if job.revision > before:
                 self._unwritten = 0
-            self._told(job)
+            self._on_update(job)
         return job
 
     def take(self, job: Job) -> Job:
@@ -103,7 +103,7 @@ class JobRunner:
             raise
         except errors.Error:
             # Neither the result of the step nor the reaction to its error could be recorded.
-            return self._find_again(job)
+            return self._reread_record(job)
 
     def _step_or_react(self, job: Job) -> Job:
         try:
@@ -114,7 +114,7 @@ class JobRunner:
         except Paused:
             return self._log.record(replace(self._log.reread(job), status=JobStatus.PAUSED, waiting=""), "paused")
         except Lost as lost:
-            return self._turn_canceled(job, lost)
+            return self._revert_canceled(job, lost)
         except errors.StaleNode as problem:
             raise Lost(str(problem)) from problem
         except (errors.CatalogUnavailable, errors.UnknownCommitOutcome):
@@ -132,7 +132,7 @@ class JobRunner:
             bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
             return self._react(self._log.reread(job), bug, traceback.format_exc())
 
-    def _find_again(self, job: Job) -> Job:
+    def _reread_record(self, job: Job) -> Job:
         """The catalog is not available: once it is, its record shows whether the last step was committed."""
         while True:
             self._unwritten += 1
@@ -142,7 +142,7 @@ class JobRunner:
             except errors.CatalogUnavailable:
                 continue
 
-    def _turn_canceled(self, job: Job, lost: Lost) -> Job:
+    def _revert_canceled(self, job: Job, lost: Lost) -> Job:
         """A commit was refused: because of a cancel, or because another node has the job."""
         record = self._changes.read(job.id)
         if record is None or not self._changes.is_ours(record) or record.request is not JobRequest.CANCEL:
@@ -150,7 +150,7 @@ class JobRunner:
         job = read_job(record)
         if not job.can_be_canceled:
             raise lost
-        return self.turn(job, canceled(job))
+        return self.start_revert(job, canceled(job))
 
     def _react(self, job: Job, problem: errors.Error, trace: str = "") -> Job:
         """Reacts to an error. A change that can no longer be reverted, or is being reverted, is retried until it
@@ -158,13 +158,13 @@ class JobRunner:
         attempts = job.errors_met + 1
         reaction = reaction_to(problem, attempts)
         if reaction is Reaction.REVERT and job.can_be_canceled:
-            return self.turn(job, JobFailure(problem.sqlstate, str(problem), problem.hint), trace)
+            return self.start_revert(job, JobFailure(problem.sqlstate, str(problem), problem.hint), trace)
         if reaction is Reaction.WAIT:
             return self._wait(job, problem)
         job = replace(job, errors_met=attempts)
         if reaction is Reaction.RESTART:
             unfenced = job.progress.unfenced | set(job.descriptors)
-            job = replace(job.begun_again(), at=None, progress=replace(job.progress, unfenced=unfenced))
+            job = replace(job.restarted(), at=None, progress=replace(job.progress, unfenced=unfenced))
         rest_s = backoff_s(attempts)
         after = f"after an error: {problem.sqlstate}: {problem}"
         waiting = f"attempt {attempts + 1}, until {show_moment(self._clock.wall_us() + int(1e6 * rest_s))}, {after}"
@@ -198,10 +198,10 @@ class JobRunner:
             if not self._was_nudged():
                 raise
 
-    def turn(self, job: Job, failure: JobFailure, trace: str = "") -> Job:
+    def start_revert(self, job: Job, failure: JobFailure, trace: str = "") -> Job:
         """From here on the change is reverted."""
         # Its rows are not read again.
-        stopped = replace(job.begun_again(), rows_total=job.rows_total)
+        stopped = replace(job.restarted(), rows_total=job.rows_total)
         turned = replace(stopped, status=JobStatus.REVERTING, failure=failure, waiting="", errors_met=0)
         event = f"reverts: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()
         job = self._log.record(turned, event)
@@ -217,7 +217,7 @@ class JobRunner:
         plan = job.rest()
         # What is left is garbage: the collector removes it once no snapshot can read it.
         if all(stage.type is OpType.COLLECTION for stage in plan.stages):
-            return self._go_back(job) if job.is_reverting and job.undo is not None else self._finish(job)
+            return self._revert_first_change(job) if job.is_reverting and job.undo is not None else self._finish(job)
         stage = plan.stages[0]
         if stage.raises and stage.type is not OpType.COLLECTION:
             return self._raise(job, plan, stage)
@@ -238,20 +238,20 @@ class JobRunner:
         began_us = self._clock.wall_us()
         current = job
 
-        def tell(holders: tuple[Holder, ...], left_ms: int) -> None:
+        def on_holders(holders: tuple[Holder, ...], left_ms: int) -> None:
             nonlocal current
             self._log.check_cancelled(current)
             waiting = describe_wait(holders, self._clock.wall_us() + 1_000 * left_ms)
             current = self._log.record(replace(current, waiting=waiting), f"waits for {waiting}")
-            self._told(current)
+            self._on_update(current)
 
         # Later commits that are only job records do not count: idle nodes publish their marks when they see a new
         # version.
-        late = self._drain.wait(min(job.seen, self._changes.published(stage.raises)), tell)
+        late = self._drain.wait(min(job.seen, self._changes.published(stage.raises)), on_holders)
         reach("job.drained")
         rest = replace(job.progress, unfenced=job.progress.unfenced - set(stage.raises))
         raised = replace(
-            current.begun_again(),
+            current.restarted(),
             progress=rest,
             waiting="",
             at=THIS_COMMIT,
@@ -270,28 +270,28 @@ class JobRunner:
         published = stage.is_publication and not job.is_reverting
         fenced = job.change.fenced if published else frozenset()
         after = self._after(job, plan, stage, began_us)
-        goes_over = published and job.sequel is not None
-        after = after.gone_over() if goes_over else replace(after, passed=job.passed or published)
+        begins_second_phase = published and job.sequel is not None
+        after = after.second_phase() if begins_second_phase else replace(after, passed=job.passed or published)
         what = "published" if stage.is_publication else "advanced"
         record = job_change(after, f"{what}: {len(mutations)} elements")
         try:
             seq = self._changes.publish(mutations, fenced, record, job.converted_at)
         except Unconverted:
-            return self._look_again(job, mutations)
+            return self._check_again(job, mutations)
         reach("job.published")
         return written(after, seq)
 
-    def _look_again(self, job: Job, mutations: Sequence[SetState]) -> Job:
+    def _check_again(self, job: Job, mutations: Sequence[SetState]) -> Job:
         """A row that could not be converted has been written since the conversion. It may be gone already."""
-        if job.errors_met >= LOOKS_MAX:
+        if job.errors_met >= CHECKS_MAX:
             raise errors.DataError(detail="rows without a value of the new type keep being written")
         at = self._changes.head()
         changed = [m.element for m in mutations]
         columns = [e for e in changed if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)]
         for table_id in dict.fromkeys(column.table_id for column in columns):
             self._pipeline.check_converted(table_id, at)
-        looked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
-        return self._log.record(looked, f"all rows have values of the new type as of {at}")
+        checked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
+        return self._log.record(checked, f"all rows have values of the new type as of {at}")
 
     def _backfill(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
         at = as_of(job)
@@ -304,12 +304,12 @@ class JobRunner:
                 nonlocal current
                 current = self._log.keep(current, number, unit)
 
-            def look(rows: int) -> None:
+            def on_progress(rows: int) -> None:
                 nonlocal current
-                current = self._log.look(current, rows)
+                current = self._log.on_progress(current, rows)
 
             done = [unit for of, unit in current.units if of == number]
-            built += self._pipeline.backfill(op, at, done, keep, look)
+            built += self._pipeline.backfill(op, at, done, keep, on_progress)
         reach("job.built")
         read = sum(unit.rows for _, unit in current.units)
         after = self._after(replace(current, units=()), plan, stage, began_us, read)
@@ -322,13 +322,13 @@ class JobRunner:
 
     def _validate(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
         # Rows that an earlier attempt has read are read again.
-        current, unwritten = job.begun_again(), 0
+        current, unwritten = job.restarted(), 0
 
         def report(rows: int) -> None:
             nonlocal current, unwritten
             unwritten += rows
-            if self._log.glance(current):
-                current = self._log.tell_moved(current, replace(current, rows_done=current.rows_done + unwritten))
+            if self._log.poll_requests(current):
+                current = self._log.record_progress(current, replace(current, rows_done=current.rows_done + unwritten))
                 unwritten = 0
 
         for op in plan.ops(stage):
@@ -340,9 +340,9 @@ class JobRunner:
         reach("job.validated")
         return self._log.record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
 
-    def _go_back(self, job: Job) -> Job:
+    def _revert_first_change(self, job: Job) -> Job:
         """The second of two changes has been reverted: now the first, which is public already, is reverted too."""
-        job = self._log.record(job.gone_back(), "reverts the preceding change too")
+        job = self._log.record(job.first_phase(), "reverts the preceding change too")
         reach("job.reverting")
         return job
 
@@ -367,7 +367,7 @@ class JobRunner:
     def _measure(self, job: Job, plan: ChangePlan) -> int:
         """An estimate of how many rows the remaining work reads."""
         head = self._changes.head()
-        plans = [plan, *([job.gone_over().rest()] if job.sequel is not None else [])]
+        plans = [plan, *([job.second_phase().rest()] if job.sequel is not None else [])]
         ops = [op for part in plans for stage in part.stages for op in part.ops(stage)]
         return sum(self._pipeline.rows(table_id, head) for table_id in filter(None, map(_table_read, ops)))
 

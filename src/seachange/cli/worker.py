@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         restrict_access(arguments.data)
         with open_database(arguments) as node:
-            node.jobs.told = _print
+            node.jobs.on_update = _print
             # Jobs that arrive while Spark starts are left to workers that have it.
             node.jobs.takes_up = False
             warming = warm_spark(node.parts) if arguments.warm else None

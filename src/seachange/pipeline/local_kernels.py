@@ -20,12 +20,12 @@ from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.compaction.gc import collect_garbage
-from seachange.pipeline.compaction.generations import CompactUnit, choose_fold, rewrite
+from seachange.pipeline.compaction.generations import CompactUnit, choose_compaction, rewrite
 from seachange.pipeline.kernels.backfill import Report, backfill
 from seachange.pipeline.kernels.converted import check_converted, check_keys
-from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Look, Sizes, nobody_looks
+from seachange.pipeline.kernels.executor import Executor, LocalExecutor, OnProgress, Sizes, ignore_progress
 from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterrupts
-from seachange.pipeline.kernels.rebuild import Settle, Translate, as_it_is
+from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.source import IndexSource, Sources, built_source, seen_through
 from seachange.pipeline.kernels.tasks import work_bytes
@@ -35,7 +35,7 @@ from seachange.runtime.faults import reach
 from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
-Hire = Callable[[KernelContext, Look], Executor]
+ExecutorFactory = Callable[[KernelContext, OnProgress], Executor]
 # Pins a sequence: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
 
@@ -49,22 +49,27 @@ class LocalPipeline:
     hold: Hold
     interrupts: TaskInterrupts
     translate: Translate
-    settle: Settle = as_it_is
+    resolve_default: ResolveDefault = keep_default
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     throttling: Throttling = field(default_factory=Throttling)
     connect: Connect = sorting_connection
     # Creates the executor; None uses this process. Its second argument is called regularly while tasks run.
-    hire: Hire | None = None
+    executor_factory: ExecutorFactory | None = None
     # Generations as of a sequence that are not attached yet: other indexes may be built from them.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
     def backfill(
-        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
+        self,
+        op: BackfillIndexes,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Report,
+        on_progress: OnProgress = ignore_progress,
     ) -> tuple[Built, ...]:
         with self.hold(at), self._kernel_context() as (kernel_context, reserved):
 
-            def told(unit: UnitDone) -> None:
+            def on_unit_done(unit: UnitDone) -> None:
                 # If a report fails, it may have been stored: its files must not be abandoned here.
                 reserved.difference_update(unit.files)
                 report(unit)
@@ -72,18 +77,18 @@ class LocalPipeline:
             source, targets = self._subject(op, at)
             if not done:
                 self._check_fit(source, targets, at)
-            executor = self._executor(kernel_context, look)
-            built = backfill(source, targets, executor, self.warehouse, done, told, self.settle)
+            executor = self._executor(kernel_context, on_progress)
+            built = backfill(source, targets, executor, self.warehouse, done, on_unit_done, self.resolve_default)
             self._built.update({(generation.index_id, at): generation for generation in built})
             return built
 
     def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
         with self.hold(at), self._kernel_context() as (kernel_context, _):
             count = _Counted(report)
-            executor = self._executor(kernel_context, count.look)
+            executor = self._executor(kernel_context, count.on_progress)
             return validate(op, self._sources(at), executor, self.warehouse, count.finish)
 
-    def choose_fold(self, op: RewriteIndex, at: Seq) -> CompactUnit | None:
+    def choose_compaction(self, op: RewriteIndex, at: Seq) -> CompactUnit | None:
         """The compaction to do; None if there is none. The caller pins the sequence until it is done."""
         sources = self._sources(at)
         table = sources.tables().get(op.table_id)
@@ -92,37 +97,46 @@ class LocalPipeline:
         # An index without a base is under construction: a generation made from its deltas would hide the backfill.
         if table is None or index is None or newest is None or newest.base > at:
             return None
-        return choose_fold(sources.load(table, index), newest, op.full)
+        return choose_compaction(sources.load(table, index), newest, op.full)
 
-    def is_folded_since(self, op: RewriteIndex, at: Seq) -> bool:
+    def is_compacted_since(self, op: RewriteIndex, at: Seq) -> bool:
         """Whether the index has got a generation with a base after the sequence."""
         newest = self.catalog.newest_generation(op.index_id)
         return newest is not None and newest.base > at
 
     def rewrite(
-        self, fold: CompactUnit, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
+        self,
+        compact_unit: CompactUnit,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Report,
+        on_progress: OnProgress = ignore_progress,
     ) -> Rewritten:
         with self.hold(at), self._kernel_context() as (kernel_context, reserved):
 
-            def told(unit: UnitDone) -> None:
+            def on_unit_done(unit: UnitDone) -> None:
                 reserved.difference_update(unit.files)
                 report(unit)
 
             if not done:
-                index = fold.source.index
-                what = f"writing {index.name} of table {fold.source.table.name} anew"
-                self.throttling.begin(f"{at}-{index.id}", what, fold.source.size_bytes)
-            return rewrite(fold, self._executor(kernel_context, look), self.warehouse, done, told)
+                index = compact_unit.source.index
+                what = f"writing {index.name} of table {compact_unit.source.table.name} anew"
+                self.throttling.begin(f"{at}-{index.id}", what, compact_unit.source.size_bytes)
+            return rewrite(
+                compact_unit, self._executor(kernel_context, on_progress), self.warehouse, done, on_unit_done
+            )
 
-    def collect(self, retention_us: int, look: Look, hires: Callable[[int], Hire | None]) -> int:
+    def collect(
+        self, retention_us: int, on_progress: OnProgress, factory_for: Callable[[int], ExecutorFactory | None]
+    ) -> int:
         """Deletes the files that nothing can reach any more, on the executor that the factory for this number of files
         creates."""
         with self._kernel_context() as (kernel_context, _):
 
-            def staff(files: int) -> Executor:
-                return replace(self, hire=hires(files))._executor(kernel_context, look)
+            def new_executor(files: int) -> Executor:
+                return replace(self, executor_factory=factory_for(files))._executor(kernel_context, on_progress)
 
-            return collect_garbage(self.catalog, self.epoch, self.warehouse, retention_us, staff)
+            return collect_garbage(self.catalog, self.epoch, self.warehouse, retention_us, new_executor)
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         with self.hold(at), self._kernel_context() as (kernel_context, _):
@@ -149,11 +163,11 @@ class LocalPipeline:
         deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
         return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
 
-    def _executor(self, kernel_context: KernelContext, look: Look) -> Executor:
+    def _executor(self, kernel_context: KernelContext, on_progress: OnProgress) -> Executor:
         return (
-            LocalExecutor(kernel_context, self.sizes, look=look)
-            if self.hire is None
-            else self.hire(kernel_context, look)
+            LocalExecutor(kernel_context, self.sizes, on_progress=on_progress)
+            if self.executor_factory is None
+            else self.executor_factory(kernel_context, on_progress)
         )
 
     def _check_fit(self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq) -> None:
@@ -224,15 +238,15 @@ class _Counted:
 
     report: Progress
     finished: int = 0
-    told: int = 0
+    reported: int = 0
 
     def finish(self, rows: int) -> None:
         self.finished += rows
-        self.look(0)
+        self.on_progress(0)
 
-    def look(self, rows: int) -> None:
-        more = max(self.finished + rows - self.told, 0)
-        self.told += more
+    def on_progress(self, rows: int) -> None:
+        more = max(self.finished + rows - self.reported, 0)
+        self.reported += more
         self.report(more)
 
 

@@ -98,7 +98,7 @@ class PieceStep:
         return PieceOutcome(*place, verdict, time_us, strategy, sqlstate, message, hint, tuple(self.session.notices))
 
 
-def steps(history: History, node: Node, told: Callable[[PieceOutcome], None]) -> Iterator[PieceStep]:
+def steps(history: History, node: Node, on_outcome: Callable[[PieceOutcome], None]) -> Iterator[PieceStep]:
     """Every piece of the history; each migration has a session of its own. A transaction that a migration leaves open
     is rolled back and reported."""
     number = 0
@@ -112,7 +112,7 @@ def steps(history: History, node: Node, told: Callable[[PieceOutcome], None]) ->
             if session.status is not TransactionStatus.IDLE and pieces:
                 problem = errors.ActiveTransaction(detail="the migration ends within a transaction: it is rolled back")
                 place = (migration.name, pieces[-1].line, "(end of the migration)")
-                told(PieceOutcome(*place, Verdict.REFUSED, sqlstate=problem.sqlstate, message=str(problem)))
+                on_outcome(PieceOutcome(*place, Verdict.REFUSED, sqlstate=problem.sqlstate, message=str(problem)))
 
 
 def _strategy(session: Session, piece: Piece) -> str:

@@ -30,7 +30,7 @@ from seachange.replay.writer import shape_of
 from seachange.replay.writer_pool import WriterPool
 from seachange.verify.consistency import check
 
-Told = Callable[[PieceOutcome], None]
+OnOutcome = Callable[[PieceOutcome], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ class Rehearsal:
 _NONE = Rehearsal({}, ())
 
 
-def replay(history: History, options: ReplayOptions, told: Told) -> Replay:
+def replay(history: History, options: ReplayOptions, on_outcome: OnOutcome) -> Replay:
     result = Replay(history.naming, history.left_out)
 
     def note(outcome: PieceOutcome) -> None:
         result.outcomes.append(outcome)
-        told(outcome)
+        on_outcome(outcome)
 
     rehearsal = rehearse(history) if options.writers else _NONE
     assignments = [
@@ -127,15 +127,15 @@ def rehearse(history: History) -> Rehearsal:
 
 
 def _perform(
-    history: History, node: Node, executor: WriterPool, rehearsal: Rehearsal, told: Told, pause_ms: int
+    history: History, node: Node, executor: WriterPool, rehearsal: Rehearsal, on_outcome: OnOutcome, pause_ms: int
 ) -> None:
     left: set[str] = set()
-    for step in steps(history, node, told):
+    for step in steps(history, node, on_outcome):
         # Within a block, other sessions see a dropped table until its end.
         left = {*(left if step.in_block else ()), *rehearsal.dropped_by(step.number)}
         executor.leave(left)
         threading.Event().wait(pause_ms / 1_000)
-        told(step.perform())
+        on_outcome(step.perform())
 
 
 def _expected_schema(history: History) -> Lines:

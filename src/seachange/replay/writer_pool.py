@@ -27,7 +27,7 @@ class WriterPool:
         self._processes = [_start(assignment) for assignment in assignments]
         self._left: frozenset[str] = frozenset()
         for process in self._processes:
-            _hear(process, READY)
+            _receive(process, READY)
 
     def leave(self, tables: Collection[str]) -> None:
         """Returns when no transaction of a writer uses these tables any more; others may be used again."""
@@ -36,19 +36,19 @@ class WriterPool:
         self._left = frozenset(tables)
         for process in self._processes:
             with suppress(errors.WriterLost):
-                _tell(process, "\t".join([WriterOrder.LEAVE, *sorted(tables)]))
+                _send(process, "\t".join([WriterOrder.LEAVE, *sorted(tables)]))
         for process in self._processes:
             with suppress(errors.WriterLost):
-                _hear(process, LEFT)
+                _receive(process, LEFT)
 
     def stop(self) -> WriterTally:
         total = WriterTally()
         for process in self._processes:
             with suppress(errors.WriterLost):
-                _tell(process, WriterOrder.STOP)
+                _send(process, WriterOrder.STOP)
         for process in self._processes:
             try:
-                total.add(WriterTally.from_json(_hear(process)))
+                total.add(WriterTally.from_json(_receive(process)))
                 process.wait(_END_SECONDS_MAX)
             except errors.WriterLost as lost:
                 total.fail(lost.sqlstate, str(lost), "its own message is on standard error")
@@ -67,11 +67,11 @@ class WriterPool:
 
 def _start(assignment: WriterAssignment) -> subprocess.Popen[str]:
     process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    _tell(process, assignment.to_line())
+    _send(process, assignment.to_line())
     return process
 
 
-def _tell(process: subprocess.Popen[str], line: str) -> None:
+def _send(process: subprocess.Popen[str], line: str) -> None:
     assert process.stdin is not None
     try:
         process.stdin.write(line + "\n")
@@ -80,7 +80,7 @@ def _tell(process: subprocess.Popen[str], line: str) -> None:
         raise errors.WriterLost(process=process.pid) from None
 
 
-def _hear(process: subprocess.Popen[str], expected: str | None = None) -> str:
+def _receive(process: subprocess.Popen[str], expected: str | None = None) -> str:
     assert process.stdout is not None
     line = process.stdout.readline().rstrip("\n")
     if not line or (expected is not None and line != expected):

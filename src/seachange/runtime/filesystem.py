@@ -54,7 +54,7 @@ class FileSystem(Protocol):
     def delete(self, name: str) -> None:
         """Removes the file and its temporary file; a missing one is not an error."""
 
-    def settle(self) -> None:
+    def sync_deletions(self) -> None:
         """Makes deletions durable: afterwards no power cut restores a deleted file."""
 
     def names(self) -> list[str]:
@@ -141,7 +141,7 @@ class LocalFileSystem:
         with named_errors("delete", self.path(name)):
             Path(self.path(name)).unlink(missing_ok=True)
 
-    def settle(self) -> None:
+    def sync_deletions(self) -> None:
         with named_errors("write", str(self.folder)):
             self.sync_folder(str(self.folder))
 

@@ -71,7 +71,7 @@ def propose_identity(folder: Path, entropy: Entropy) -> str:
     return proposed
 
 
-def settle_identity(folder: Path, bound: str) -> str | None:
+def confirm_identity(folder: Path, bound: str) -> str | None:
     """Returns the id of the folder, which becomes the one of the catalog if that was proposed here; None if it was
     not."""
     proposal, final = folder / f"{IDENTITY_NAME}.{bound}", folder / IDENTITY_NAME

@@ -23,7 +23,7 @@ from seachange.storage.segment_reader import reading
 from seachange.storage.segment_writer import writing
 
 
-def passing_name(id_: SegmentId) -> str:
+def shuffle_name(id_: SegmentId) -> str:
     return f"{id_:016x}.arrow"
 
 
@@ -45,10 +45,10 @@ class ShuffleWriter:
         self._id = id_
         self._schema = schema
         self._counts = np.zeros(ranges, dtype=np.int64)
-        self._path = files.temporary_path(passing_name(id_))
+        self._path = files.temporary_path(shuffle_name(id_))
 
     def __enter__(self) -> ShuffleWriter:
-        with writing(passing_name(self._id)):
+        with writing(shuffle_name(self._id)):
             self._sink = pa.OSFile(self._path, "wb")
             self._writer = pa.ipc.new_file(self._sink, self._schema)
         return self
@@ -57,24 +57,24 @@ class ShuffleWriter:
         self._sink.close()
         if kind is not None:
             with suppress(errors.Error):
-                self._files.discard(passing_name(self._id))
+                self._files.discard(shuffle_name(self._id))
 
-    def deal(self, rows: pa.RecordBatch, places: NDArray[np.uint16]) -> None:
+    def write(self, rows: pa.RecordBatch, places: NDArray[np.uint16]) -> None:
         """`places` are the ranges of the rows; a number above the last range means that the row is skipped."""
         ranges = len(self._counts)
         counts = np.bincount(places, minlength=ranges + 1)[:ranges]
         # Stable, which for small numbers is a radix sort.
         order = np.argsort(places, kind="stable")[: counts.sum()]
-        dealt = rows.take(pa.array(order))
+        partitioned = rows.take(pa.array(order))
         start = 0
-        with writing(passing_name(self._id)):
+        with writing(shuffle_name(self._id)):
             for count in counts.tolist():
-                self._writer.write_batch(dealt.slice(start, count))
+                self._writer.write_batch(partitioned.slice(start, count))
                 start += count
         self._counts += counts
 
     def finish(self) -> ShuffleFile:
-        name = passing_name(self._id)
+        name = shuffle_name(self._id)
         with writing(name):
             self._writer.close()
             self._sink.close()
@@ -85,7 +85,7 @@ class ShuffleWriter:
 
 
 def read_range(files: FileSystem, file: ShuffleFile, number: int) -> Iterator[pa.RecordBatch]:
-    name = passing_name(file.id)
+    name = shuffle_name(file.id)
     with files.open_input(name) as source, reading(name):
         reader = pa.ipc.open_file(source)
         for place in range(number, reader.num_record_batches, len(file.counts)):

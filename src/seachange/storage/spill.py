@@ -49,7 +49,7 @@ def sorting_connection(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """An instance of its own, so that it shares neither memory nor spilled blocks with the node's statements."""
     with (
-        passing_folder(spill) as folder,
+        temporary_folder(spill) as folder,
         _taken(folder, limits) as instance,
         closing(instance.cursor()) as connection,
     ):
@@ -112,7 +112,7 @@ class KeptInstance:
         # The owner may have removed the folder, with the database.
         if self._of != (spill, limits) or not self._folder.exists():
             self.close()
-            self._folder = self._stack.enter_context(passing_folder(spill))
+            self._folder = self._stack.enter_context(temporary_folder(spill))
             self._instance = self._stack.enter_context(_taken(self._folder, limits))
             self._of = spill, limits
         return self._instance.cursor()
@@ -191,7 +191,7 @@ def sorting() -> Iterator[None]:
 
 
 @contextmanager
-def passing_folder(parent: Path) -> Iterator[Path]:
+def temporary_folder(parent: Path) -> Iterator[Path]:
     """A folder for one sort, locked while it exists; also removes folders that dead processes left behind."""
     with named_errors("spill to", str(parent)):
         create_folder(parent)

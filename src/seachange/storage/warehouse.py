@@ -21,7 +21,7 @@ from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
 from seachange.storage.segment_reader import SegmentReader, reading
-from seachange.storage.shuffle_file import ShuffleFile, passing_name
+from seachange.storage.shuffle_file import ShuffleFile, shuffle_name
 from seachange.values.types import SqlType
 
 # Each open reader holds a file descriptor.
@@ -58,10 +58,10 @@ class Warehouse:
     def paths(self, segments: Iterable[Segment]) -> list[str]:
         return [self.path(segment) for segment in segments]
 
-    def check_passing(self, files: Iterable[ShuffleFile]) -> None:
+    def check_shuffle_files(self, files: Iterable[ShuffleFile]) -> None:
         """Raises if one of the files is damaged."""
         for file in files:
-            self._whole(passing_name(file.id), file)
+            self._whole(shuffle_name(file.id), file)
 
     def reader(self, segment: Segment, key: KeyColumnTypes) -> SegmentReader:
         """A reader for lookups by `key`: the entry key's columns, with the types in which keys are looked up."""
@@ -98,7 +98,7 @@ class Warehouse:
         self.forget(segment_id)
         # The id may have been reserved for either.
         self.files.delete(segment_name(segment_id))
-        self.files.delete(passing_name(segment_id))
+        self.files.delete(shuffle_name(segment_id))
 
     def close(self) -> None:
         """Closes every open file."""

@@ -28,7 +28,7 @@ from tests.verify.replay.differences import (
     Difference,
 )
 from tests.verify.replay.tally import Tally
-from tests.verify.replay.translations import Look, Translation, has_table, translation_of
+from tests.verify.replay.translations import OnProgress, Translation, has_table, translation_of
 from tests.verify.replay.walks import Step, Subject, Walk
 
 # Every so many steps of jobs the worker dies in the middle of a backfill.
@@ -194,7 +194,7 @@ class Replay:
         engine = Counter(_told(e, s) for t in tables for e, s in decompose(t).items() if not isinstance(e, UNTOLD))
         assert engine == model, f"the engine has {dict(engine - model)}, the model {dict(model - engine)}"
 
-    def _look(self, session: Session, looks: list[Look] | None, where: str) -> None:
+    def _look(self, session: Session, looks: list[OnProgress] | None, where: str) -> None:
         for look in looks or ():
             found = [tuple(None if v is None else str(v) for v in row) for row in session.execute(look.query).rows]
             assert found == look.rows, f"{where}, {look.query!r} finds {found} in the engine, {look.rows} in the model"

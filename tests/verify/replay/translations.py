@@ -26,7 +26,7 @@ FIXED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class OnProgress:
     """A query, and the rows that it finds, as text."""
 
     query: str
@@ -91,33 +91,33 @@ class Rows:
         states = (self._subject.program.state(version, column) for column in self._columns)
         return SchemaState.PUBLIC in states
 
-    def looks_at_head(self, state: State) -> list[Look] | None:
+    def looks_at_head(self, state: State) -> list[OnProgress] | None:
         return self._looks(state, state[HEAD], state[VERSION])
 
-    def looks_of(self, state: State, slot: int) -> list[Look] | None:
+    def looks_of(self, state: State, slot: int) -> list[OnProgress] | None:
         snapshot, planned, flag = state[OPEN][slot]
         return self._looks(state, snapshot, planned) if flag == LIVE else None
 
-    def _looks(self, state: State, snapshot: int, version: int) -> list[Look] | None:
+    def _looks(self, state: State, snapshot: int, version: int) -> list[OnProgress] | None:
         version %= len(self._subject.program.versions)
         if not has_table(self._subject.program, version):
             return None
         now = [(key + 1, value_at(events, snapshot, -1)) for key, events in enumerate(state[ROW])]
         now = [(key, value) for key, value in now if value >= 0]
         if not self._has_column(version):
-            return [Look(f"select id from t where id < {FIXED} order by id", [(str(key),) for key, _ in now])]
+            return [OnProgress(f"select id from t where id < {FIXED} order by id", [(str(key),) for key, _ in now])]
         is_text = self._subject.program.state(version, self._columns[0]) is SchemaState.PUBLIC
         texts = self._is_key and is_text
         literals = [(key, self._literal(key - 1, value) if texts else self._values[value]) for key, value in now]
         shown = [(str(key), _text(literal)) for key, literal in literals]
-        looks = [Look(f"select id, {self._column} from t where id < {FIXED} order by id", list(shown))]
+        looks = [OnProgress(f"select id, {self._column} from t where id < {FIXED} order by id", list(shown))]
         for literal in dict.fromkeys([*self._values, *(literal for _, literal in literals)]):
             if "x" in literal and not texts:
                 continue
             condition = "is null" if literal == "null" else f"= {literal}"
             rows = [(key,) for key, value in shown if value == _text(literal)]
             query = f"select id from t where {self._column} {condition} order by id"
-            looks.append(Look(query, list(rows)))
+            looks.append(OnProgress(query, list(rows)))
         return looks
 
     def is_expired(self, state: State, slot: int) -> bool:
@@ -150,20 +150,20 @@ class References:
             return "insert into p (id, code) values (1, 'x')"
         return f"insert into t (id, {self._column}) values (1, 1)"
 
-    def looks_at_head(self, state: State) -> list[Look]:
+    def looks_at_head(self, state: State) -> list[OnProgress]:
         return self._looks(state, state[7])
 
-    def looks_of(self, state: State, slot: int) -> list[Look]:
+    def looks_of(self, state: State, slot: int) -> list[OnProgress]:
         return self._looks(state, state[6][slot][0])
 
-    def _looks(self, state: State, snapshot: int) -> list[Look]:
+    def _looks(self, state: State, snapshot: int) -> list[OnProgress]:
         there = [[("1",)] if value_at(events, snapshot, 0) else [] for events in state[:2]]
         looks = [
             (f"select id from p where id < {FIXED}", 0),
             ("select id from p where code = 'x'", 0),
             (f"select id from t where id < {FIXED}", 1),
         ]
-        return [Look(query, list(there[which])) for query, which in looks]
+        return [OnProgress(query, list(there[which])) for query, which in looks]
 
     def is_expired(self, state: State, slot: int) -> bool:
         return False
@@ -194,20 +194,20 @@ class Layouts:
             f"inserts the row with {SET} in the column": f"insert into t (id, a, c) values (1, 1, {COLUMN_SET})",
         }[label[2]]
 
-    def looks_at_head(self, state: State) -> list[Look]:
+    def looks_at_head(self, state: State) -> list[OnProgress]:
         return self._looks(state, state[6], state[2])
 
-    def looks_of(self, state: State, slot: int) -> list[Look]:
+    def looks_of(self, state: State, slot: int) -> list[OnProgress]:
         return self._looks(state, *state[4][slot])
 
-    def _looks(self, state: State, snapshot: int, version: int) -> list[Look]:
+    def _looks(self, state: State, snapshot: int, version: int) -> list[OnProgress]:
         _, there, _, meant = seen_at(state[0], snapshot)
-        looks = [Look(f"select id from t where id < {FIXED}", [("1",)] if there else [])]
+        looks = [OnProgress(f"select id from t where id < {FIXED}", [("1",)] if there else [])]
         if self._subject.program.state(version, self._subject.model.column) is SchemaState.PUBLIC:
             shown = {SET: COLUMN_SET, NULL: None}.get(meant, meant.split("'")[1] if "'" in meant else meant)
             rows: list[tuple[str | None, ...]] = [("1", shown)] if there else []
-            looks.append(Look("select id, c from t where id = 1", rows))
-            looks.append(Look(f"select id, c from t where id < {FIXED}", list(rows)))
+            looks.append(OnProgress("select id, c from t where id = 1", rows))
+            looks.append(OnProgress(f"select id, c from t where id < {FIXED}", list(rows)))
         return looks
 
     def is_expired(self, state: State, slot: int) -> bool:

@@ -370,8 +370,8 @@ class PostgresCatalog:
     def cancel_job(self, job_id: JobId, expected: int) -> bool:
         return self._pool.run(lambda db: jobs.cancel(db, job_id, expected))
 
-    def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
-        self._pool.run(lambda db: jobs.tell(db, job_id, text))
+    def log_event(self, text: str, job_id: JobId = NO_JOB) -> None:
+        self._pool.run(lambda db: jobs.log_event(db, job_id, text))
 
     def events(self) -> tuple[Event, ...]:
         return self._pool.run(jobs.read_events)

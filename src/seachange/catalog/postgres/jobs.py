@@ -51,7 +51,7 @@ def read_job(db: Connection, job_id: JobId) -> JobRecord | None:
     return job_from(rows[0], tuple) if rows else None
 
 
-def tell(db: Connection, job_id: JobId, text: str) -> None:
+def log_event(db: Connection, job_id: JobId, text: str) -> None:
     db.execute(_TELL, (job_id, text))
 
 

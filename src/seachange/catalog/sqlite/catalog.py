@@ -354,9 +354,9 @@ class SqliteCatalog:
         with self._writer as db:
             return jobs.cancel(db, job_id, expected)
 
-    def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
+    def log_event(self, text: str, job_id: JobId = NO_JOB) -> None:
         with self._writer as db:
-            jobs.tell(db, job_id, text, db.execute(HEAD).fetchone()[0], self._clock.wall_us())
+            jobs.log_event(db, job_id, text, db.execute(HEAD).fetchone()[0], self._clock.wall_us())
 
     def events(self) -> tuple[Event, ...]:
         with Read(self._readers) as db:

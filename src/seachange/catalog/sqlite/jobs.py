@@ -99,7 +99,7 @@ def read_job(db: sqlite3.Connection, job_id: JobId) -> JobRecord | None:
     return job_from(row, unpack) if row else None
 
 
-def tell(db: sqlite3.Connection, job_id: JobId, text: str, seq: int, now_us: int) -> None:
+def log_event(db: sqlite3.Connection, job_id: JobId, text: str, seq: int, now_us: int) -> None:
     db.execute(_TELL, (now_us, job_id, seq, text))
 
 

@@ -159,7 +159,7 @@ class Rights:
         while len(self.required) > mark:
             self.required.popitem()
 
-    def settle(self) -> None:
+    def validate(self) -> None:
         """Raises 42501 unless the transaction still has every right that it used, as of what the node has applied."""
         if not self.required:
             return

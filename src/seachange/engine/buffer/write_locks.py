@@ -192,7 +192,7 @@ class WriteLocks:
         may_wait()
         self._take_shared(self.owner, [LockWish(table_hash(table_id), mode, NO_GUARD)], policy)
         self.note_table(table_id, mode)
-        self.epoch.tables.look()
+        self.epoch.tables.refresh()
         return True
 
     def lock_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> None:
@@ -224,8 +224,8 @@ class WriteLocks:
 
     def _take_strong(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> None:
         self._mark_shared()
-        look = self.epoch.tables.look
-        taken = self.epoch.shared.take_strong(owner, wish, policy, self._interrupts, self.timeout_ms, look)
+        refresh = self.epoch.tables.refresh
+        taken = self.epoch.shared.take_strong(owner, wish, policy, self._interrupts, self.timeout_ms, refresh)
         self._require(owner, [wish], taken, policy)
 
     # Keys.
@@ -236,9 +236,9 @@ class WriteLocks:
         if not self.waits:
             return
         if len(write_locks) <= LOCKED_ROWS_MAX:
-            for claim in write_locks:
-                self._acquire(claim, LockPolicy.WAIT)
-                self._implied.setdefault(claim.lock, table_id)
+            for write_lock in write_locks:
+                self._acquire(write_lock, LockPolicy.WAIT)
+                self._implied.setdefault(write_lock.lock, table_id)
             self._take_contended(write_locks, table_id, changes)
         self.check(write_locks, snapshot)
 
@@ -246,12 +246,12 @@ class WriteLocks:
         """Locks contended keys through the catalog, so that the second writer waits for the first on any node."""
         contention = self.epoch.contention
         if self.is_shared:
-            wanted = {claim.lock for claim in write_locks}
+            wanted = {write_lock.lock for write_lock in write_locks}
         elif contention.is_quiet:
             return
         else:
-            wanted = contention.pick(table_id, (claim.lock for claim in write_locks))
-        wishes = [claim.wish for claim in write_locks if claim.lock in wanted]
+            wanted = contention.pick(table_id, (write_lock.lock for write_lock in write_locks))
+        wishes = [write_lock.wish for write_lock in write_locks if write_lock.lock in wanted]
         if wishes:
             self._shared_keys |= wanted
             if changes:
@@ -284,10 +284,12 @@ class WriteLocks:
         self._many.add(key)
         return True
 
-    def _acquire(self, claim: WriteLock, policy: LockPolicy) -> bool:
+    def _acquire(self, write_lock: WriteLock, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
-        return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
+        return locks.acquire(
+            self.owner, write_lock.lock, write_lock.strength, policy, self.timeout_ms, self._interrupts
+        )
 
     # Resuming at an earlier statement.
 
@@ -326,7 +328,9 @@ class WriteLocks:
                 self.epoch.shared.release_keys(scope.owner, shared)
 
     def check(self, write_locks: Iterable[WriteLock], snapshot: Seq) -> None:
-        keys = {key: snapshot for claim in write_locks for key in (claim.lock, claim.also) if key is not None}
+        keys = {
+            key: snapshot for write_lock in write_locks for key in (write_lock.lock, write_lock.also) if key is not None
+        }
         changed = self.epoch.conflicts.find(keys, {})
         if changed is not None:
             raise errors.RowChanged(seq=changed)
@@ -342,13 +346,13 @@ class WriteLocks:
         the policy may skip some."""
         if not self.waits or not write_locks:
             return [True] * len(write_locks)
-        self._explicit.update(claim.lock for claim in write_locks)
+        self._explicit.update(write_lock.lock for write_lock in write_locks)
         if policy is LockPolicy.SKIP:
             return self._lock_free(write_locks, len(write_locks) if most is None else most)
-        for claim in write_locks:
-            self._acquire(claim, policy)
+        for write_lock in write_locks:
+            self._acquire(write_lock, policy)
         some = [self._wish_of_some(table_id)] if table_id is not None and policy is LockPolicy.WAIT else []
-        self._take_shared(self.owner, [*some, *(claim.wish for claim in write_locks)], policy)
+        self._take_shared(self.owner, [*some, *(write_lock.wish for write_lock in write_locks)], policy)
         return [True] * len(write_locks)
 
     def _lock_free(self, write_locks: Sequence[WriteLock], most: int) -> list[bool]:
@@ -416,8 +420,8 @@ class WriteLocks:
     def declare(self, write_locks: Sequence[WriteLock], snapshot: Seq) -> None:
         """Makes locked rows part of the commit, so that a write which ignored the lock is a conflict; raises RowChanged
         if there was one since `snapshot`."""
-        writes = {key: snapshot for claim in write_locks for key in claim.written}
-        shares = {key: snapshot for claim in write_locks for key in claim.shared}
+        writes = {key: snapshot for write_lock in write_locks for key in write_lock.written}
+        shares = {key: snapshot for write_lock in write_locks for key in write_lock.shared}
         changed = self.epoch.conflicts.find(writes, shares)
         if changed is not None:
             raise errors.RowChanged(seq=changed)
@@ -470,7 +474,7 @@ def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new:
             write_locks.append(_claim_row(plan.primary, before, strength))
         if moves:
             write_locks.append(_claim_row(plan.primary, after, strength))
-        write_locks += sorted(taken, key=lambda claim: claim.lock)
+        write_locks += sorted(taken, key=lambda write_lock: write_lock.lock)
     return write_locks
 
 

@@ -93,7 +93,7 @@ class BulkInsert:
         for plan, segments in written:
             for segment in segments:
                 self._txn.buffer.stage(self._txn.buffer.of(plan), StagedFile(segment, self._txn.snapshot, plan))
-            self._take_back(plan, len(segments))
+            self._merge_deleted(plan, len(segments))
         self.segments = written[0][1]
         reach("bulk.written")
 
@@ -108,12 +108,12 @@ class BulkInsert:
         own = self._txn.buffer.indexes.get(plan.index.id)
         return shape_of(plan, SegmentKind.DATA, fresh=own is None or not own.hiding)
 
-    def _take_back(self, plan: EntryPlan, count: int) -> None:
+    def _merge_deleted(self, plan: EntryPlan, count: int) -> None:
         """Keys that this transaction had deleted and the load inserts again keep their final version in the buffer or
         in the load, not in both: a commit holds at most one version per entry."""
         buffer = self._txn.buffer.of(plan)
         if buffer.removed:
-            self._take_back_removed(plan, buffer, buffer.staged[len(buffer.staged) - count :])
+            self._merge_removed(plan, buffer, buffer.staged[len(buffer.staged) - count :])
         deleted = [(encoded, entry) for encoded, entry in buffer.entries.items() if entry.row is None]
         for file in buffer.staged[len(buffer.staged) - count :] if deleted else ():
             reader = self._txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
@@ -123,7 +123,7 @@ class BulkInsert:
                     self._txn.buffer.delete_staged(file, position)
                     self._txn.buffer.put(buffer, encoded, replace(entry, row=reader.row(position)))
 
-    def _take_back_removed(self, plan: EntryPlan, buffer: IndexBuffer, load: list[StagedFile]) -> None:
+    def _merge_removed(self, plan: EntryPlan, buffer: IndexBuffer, load: list[StagedFile]) -> None:
         columns, warehouse = plan.columns[: plan.key_width], self._txn.parts.warehouse
         for file in load:
             keys = warehouse.reader(file.segment, columns).keys()

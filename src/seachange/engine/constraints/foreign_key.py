@@ -82,22 +82,22 @@ class ForeignKeys:
     def inserted(self, table: Table, rows: Sequence[Row]) -> None:
         if table.foreign_keys:
             self._refer(table, self._txn.fill(table, rows))
-            self._settle()
+            self._finish_statement()
 
     def updated(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         if table.foreign_keys or self._txn.references_to(table):
             self._events.append(self._event(table, old, new))
-            self._settle()
+            self._finish_statement()
 
     def deleted(self, table: Table, old: Sequence[Row]) -> None:
         if self._txn.references_to(table):
             self._events.append(self._event(table, old, None))
-            self._settle()
+            self._finish_statement()
 
     def left(self, child: Table, key: ForeignKey, keys: Iterable[Key], action: Action) -> None:
         """Records many deleted keys that a foreign key of `child` may refer to."""
         self._events.append(_Left(child, key, dict.fromkeys(keys), action))
-        self._settle()
+        self._finish_statement()
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -110,7 +110,7 @@ class ForeignKeys:
         try:
             yield
             self._has_parts = False
-            self._settle()
+            self._finish_statement()
         finally:
             self._has_parts = False
             self._forget()
@@ -131,7 +131,7 @@ class ForeignKeys:
         actions = {action_of(child, key, deleted) for deleted in (True, False)}
         if actions <= {Action.NO_ACTION, Action.RESTRICT}:
             self.require(child, key, left, left=True)
-            self._settle()
+            self._finish_statement()
             return False
         return bool(self._view.rows_with(child, key.columns, left))
 
@@ -147,11 +147,11 @@ class ForeignKeys:
             self._check({name: keys for name, keys in self.deferred.items() if names is None or name in names})
         self.deferral = self.deferral.set(names, deferred)
 
-    def settle_deferred(self) -> None:
+    def check_deferred(self) -> None:
         due, self.deferred = self.deferred, {}
         self._check(due)
 
-    def _settle(self) -> None:
+    def _finish_statement(self) -> None:
         """The end of a statement: actions first, since they may remove rows that a check would reject."""
         if self._has_parts:
             return

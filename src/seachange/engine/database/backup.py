@@ -29,7 +29,7 @@ from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_errors, sync
-from seachange.runtime.identity import propose_identity, settle_identity
+from seachange.runtime.identity import confirm_identity, propose_identity
 from seachange.runtime.permissions import copy_file, create_data_folder, create_file, create_folder
 
 # The format of release 0.1.0, the first with backups.
@@ -105,7 +105,7 @@ def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
         for path in (*data.rglob("*"), data):
             sync(path)
     restore_catalog(catalog_url, data, source, SYSTEM_CLOCK, identity)
-    settle_identity(data / SEGMENTS, identity)
+    confirm_identity(data / SEGMENTS, identity)
     return manifest
 
 

@@ -23,10 +23,10 @@ from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.faults import reach
 from seachange.runtime.identity import (
+    confirm_identity,
     propose_identity,
     read_identity,
     segment_files,
-    settle_identity,
     withdraw_identity,
 )
 from seachange.runtime.permissions import create_data_folder
@@ -74,7 +74,7 @@ class Pairing:
                 raise self._wrong(f"the folder has the id {stored}, the catalog has none")
             bound = self._bind()
         if stored is None:
-            stored = settle_identity(self._folder, bound)
+            stored = confirm_identity(self._folder, bound)
         if stored is None:
             raise self._wrong(f"the catalog has the id {bound}, the folder has none")
         if stored != bound:

@@ -22,7 +22,7 @@ def begin_queued(node: Node, job: Job, interrupts: SessionInterrupts) -> Collect
         with interrupts.reaching(session):
             in_the_way = session.begin_queued(job)
         for notice in session.notices:
-            node.parts.catalog.tell(notice, job.id)
+            node.parts.catalog.log_event(notice, job.id)
         return in_the_way
     finally:
         session.close()

@@ -25,14 +25,14 @@ SparkSession = Any
 
 def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: SnapshotPins) -> DataFrame:
     """`holds` pins the snapshot."""
-    half = load_spark()
+    backend = load_spark()
     holds.add(txn.epoch.registry, txn.snapshot)
     txn.note_scan(table)
     parts = txn.index_parts(table, table.primary)
     own = txn.buffer.indexes.get(table.primary.id)
     every = [parts] if own is None else [_without_hidden(txn, parts, own), _own_rows(own)]
     branches = frame_branches(table, every, txn.parts.warehouse)
-    return half.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
+    return backend.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
 
 
 def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:

@@ -32,7 +32,7 @@ from seachange.engine.session.enum_labels import column_labels
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.schema.descriptor import Column, Table
-from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Sizes, nobody_looks, run_all
+from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Sizes, ignore_progress, run_all
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.throttling.throttle import Throttling
@@ -60,25 +60,25 @@ class SpooledFile:
 
 def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings: Sequence[tuple[str, str]] = ()) -> int:
     """Returns the number of rows; `settings` are the pipeline settings of the session."""
-    half = load_spark()
-    described = [FrameColumn(*column) for column in half.frame_writes.describe_frame(frame)]
-    query = plan_frame(table, described, half.frame_writes.is_case_sensitive(frame))
+    backend = load_spark()
+    described = [FrameColumn(*column) for column in backend.frame_writes.describe_frame(frame)]
+    query = plan_frame(table, described, backend.frame_writes.is_case_sensitive(frame))
     chosen = pipeline_settings(txn.parts, settings)
 
     def write(load: BulkInsert, plan: WritePlan) -> int:
-        return _FrameInsert(txn, plan, query, half, chosen).run(frame, len(described), load)
+        return _FrameInsert(txn, plan, query, backend, chosen).run(frame, len(described), load)
 
     return txn.insert_bulk(table, write, checked=True)
 
 
 class _FrameInsert:
     def __init__(
-        self, txn: Transaction, plan: WritePlan, query: FrameQuery, half: SparkBackend, settings: PipelineSettings
+        self, txn: Transaction, plan: WritePlan, query: FrameQuery, backend: SparkBackend, settings: PipelineSettings
     ) -> None:
         self._txn = txn
         self._plan = plan
         self._query = query
-        self._half = half
+        self._backend = backend
         self._settings = settings
 
     def run(self, frame: DataFrame, width: int, load: BulkInsert) -> int:
@@ -90,7 +90,7 @@ class _FrameInsert:
             names = [source_name(place) for place in range(width)]
             rows_max = min(self._settings.unit_rows or _FILE_ROWS_MAX, _FILE_ROWS_MAX)
             tag = f"seachange-{token.hex()}"
-            self._half.frame_writes.write_frame(frame, names, folder, rows_max, tag, self._txn.client.interrupts)
+            self._backend.frame_writes.write_frame(frame, names, folder, rows_max, tag, self._txn.client.interrupts)
             files = _list_files(folder)
             return self._write(files, load) if files else 0
 
@@ -99,7 +99,7 @@ class _FrameInsert:
             groups = list(_group(files, executor.sizes(sum(file.rows for file in files)).unit_rows))
             wrote: list[WroteUnit] = []
             # Drawn values are held in memory until their rows are written.
-            step = max(2 * executor.hands, 1) if self._drawn() else len(groups)
+            step = max(2 * executor.parallelism, 1) if self._drawn() else len(groups)
             for first in range(0, len(groups), step):
                 wrote += run_all(executor, [self._unit(group, load) for group in groups[first : first + step]])
             self._take(wrote, load)
@@ -195,15 +195,15 @@ class _FrameInsert:
             return
         data = self._txn.parts.data
         # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
-        with self._half.host.HOST.using(settings.spark, kernel_context.interrupts.check) as application:
+        with self._backend.host.HOST.using(settings.spark, kernel_context.interrupts.check) as application:
             spill = str(data / "tmp") if application.master.startswith("local") else None
             limits = SortLimits(settings.memory_bytes, 1)
-            site = self._half.packed_task.Site(
+            site = self._backend.packed_task.Site(
                 str(data / "segments"), spill, limits, translate_error, self._txn.parts.identity
             )
-            tell: Callable[[str], None] = self._txn.parts.catalog.tell
-            yield self._half.spark_executor.SparkExecutor(
-                application, site, kernel_context, nobody_looks, tell, settings.cores, settings.sizes
+            log_event: Callable[[str], None] = self._txn.parts.catalog.log_event
+            yield self._backend.spark_executor.SparkExecutor(
+                application, site, kernel_context, ignore_progress, log_event, settings.cores, settings.sizes
             )
 
 

@@ -125,8 +125,8 @@ class NodeChanges:
         changes = tuple(GenerationChange(one.index_id, None, at, one.members) for one in built)
         return self._commit(lambda request: replace(request, generations=changes), job)
 
-    def folding(self, index_id: IndexId) -> AbstractContextManager[bool]:
-        return self._parts.folds.holding(self._epoch.epoch, index_id)
+    def compacting(self, index_id: IndexId) -> AbstractContextManager[bool]:
+        return self._parts.compaction_locks.holding(self._epoch.epoch, index_id)
 
     def swap(self, made: Rewritten, at: Seq, job: JobChange) -> Seq:
         change = GenerationChange(made.index_id, made.before, at, made.members)

@@ -44,7 +44,7 @@ class Conditions:
 
     pause: Callable[[float], None]
     interrupts: SessionInterrupts
-    told: Callable[[Job], None]
+    on_update: Callable[[Job], None]
     # None: the setting of the statement that began the job.
     drain_timeout_ms: int | None = None
     lock_timeout_ms: int = 0
@@ -70,7 +70,7 @@ class JobManager:
         self.takes_up = True
         # For tests that control when jobs run.
         self.paused = False
-        self.told: Callable[[Job], None] = lambda job: None
+        self.on_update: Callable[[Job], None] = lambda job: None
         # Begins a queued statement; if None, it is left to other nodes.
         self.begin: BeginQueued | None = None
 
@@ -144,8 +144,8 @@ class JobManager:
         drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
         pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us)
         pipeline.foresee(job, changes.head())
-        told = partial(_count_rows, conditions.told, meters.pipeline_rows, [job.rows_read])
-        return JobRunner(changes, pipeline, drain, clock, conditions.pause, told, conditions.interrupts.was_nudged)
+        on_update = partial(_count_rows, conditions.on_update, meters.pipeline_rows, [job.rows_read])
+        return JobRunner(changes, pipeline, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged)
 
     # The worker.
 
@@ -239,7 +239,7 @@ class JobManager:
         is_over = False
         try:
             if self._has_begun(job_id, interrupts):
-                conditions = Conditions(partial(self._pause, interrupts), interrupts, self._tell)
+                conditions = Conditions(partial(self._pause, interrupts), interrupts, self._update)
                 is_over = self.run(job_id, conditions).is_finished
         except (Lost, Stopped):
             # Another runner continues.
@@ -281,11 +281,11 @@ class JobManager:
         if self._noted.get(job_id) == text:
             return
         with suppress(errors.Error):
-            self._parts.catalog.tell(text, job_id)
+            self._parts.catalog.log_event(text, job_id)
             self._noted[job_id] = text
 
-    def _tell(self, job: Job) -> None:
-        self.told(job)
+    def _update(self, job: Job) -> None:
+        self.on_update(job)
         if self._stop.is_set():
             raise Stopped
 
@@ -300,11 +300,11 @@ def is_wanted(record: JobRecord) -> bool:
     return record.status is not JobStatus.PAUSED
 
 
-def _count_rows(told: Callable[[Job], None], rows: CounterByName, last: list[int], job: Job) -> None:
+def _count_rows(on_update: Callable[[Job], None], rows: CounterByName, last: list[int], job: Job) -> None:
     """Counts the rows read since the last call. Repeated work counts again; the counter never decreases."""
     rows.add(count=max(job.rows_read - last[0], 0))
     last[0] = job.rows_read
-    told(job)
+    on_update(job)
 
 
 def _bug(problem: Exception) -> errors.Error:

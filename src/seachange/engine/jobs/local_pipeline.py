@@ -18,7 +18,7 @@ from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Column
 from seachange.model.schema.objects import Sequence
 from seachange.pipeline.local_kernels import LocalPipeline
-from seachange.sql.duck.default_text import settle
+from seachange.sql.duck.default_text import resolve_default
 from seachange.sql.translate.duck_errors import translate_error
 
 
@@ -31,10 +31,12 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInter
         finally:
             epoch.registry.leave(ticket)
 
-    def settled(column: Column, rows: int) -> str:
+    def resolved(column: Column, rows: int) -> str:
         if column.is_row_id:
             return f"{parts.rowids.take(epoch.epoch, rows)} + rowid"
-        return settle(column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows))
+        return resolve_default(
+            column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows)
+        )
 
     return LocalPipeline(
         parts.catalog,
@@ -44,7 +46,7 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInter
         hold,
         interrupts,
         translate_error,
-        settled,
+        resolved,
         connect=parts.sorts.connect,
     )
 

@@ -23,9 +23,9 @@ from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.ids import Seq, TableId
-from seachange.pipeline.kernels.executor import Executor, Look, Sizes
+from seachange.pipeline.kernels.executor import Executor, OnProgress, Sizes
 from seachange.pipeline.kernels.kernel_context import KernelContext
-from seachange.pipeline.local_kernels import Hire, LocalPipeline
+from seachange.pipeline.local_kernels import ExecutorFactory, LocalPipeline
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.spark_options import SparkOptions, parse_options
 from seachange.pipeline.throttling.backoff import Foreground
@@ -107,7 +107,7 @@ def job_pipeline(
         ),
     )
     return JobPipeline(
-        local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us, parts.identity
+        local, settings, lambda text: parts.catalog.log_event(text, job.id), parts.data, retention_us, parts.identity
     )
 
 
@@ -151,18 +151,18 @@ def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -
 
 @dataclass(slots=True)
 class JobPipeline:
-    """`tell` adds a line to the job log."""
+    """`log_event` adds a line to the job log."""
 
     local: LocalPipeline
     settings: PipelineSettings
-    tell: Callable[[str], None]
+    log_event: Callable[[str], None]
     data: Path
     retention_us: int
     # The id of the database, for tasks on other machines.
     identity: str | None = None
-    _half: SparkBackend | None = None
+    _backend: SparkBackend | None = None
     # Whether the absence of Spark has been logged.
-    _has_told: bool = False
+    _has_logged: bool = False
 
     @property
     def waiting(self) -> str:
@@ -174,15 +174,15 @@ class JobPipeline:
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Look,
+        on_progress: OnProgress,
     ) -> tuple[Built, ...]:
         self.local.throttling.check_space()
-        with self._whoever(self._is_for_spark(op, at)) as hire:
-            return replace(self.local, hire=hire).backfill(op, at, done, report, look)
+        with self._executor_factory(self._is_for_spark(op, at)) as executor_factory:
+            return replace(self.local, executor_factory=executor_factory).backfill(op, at, done, report, on_progress)
 
     def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
-        with self._whoever(self._is_for_spark(op, at)) as hire:
-            return replace(self.local, hire=hire).validate(op, at, report)
+        with self._executor_factory(self._is_for_spark(op, at)) as executor_factory:
+            return replace(self.local, executor_factory=executor_factory).validate(op, at, report)
 
     def rewrite(
         self,
@@ -190,30 +190,32 @@ class JobPipeline:
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Look,
+        on_progress: OnProgress,
         planned: Callable[[int], None],
     ) -> Rewritten | None:
         self.local.throttling.check_space()
         with self.local.hold(at):
             # It may have been compacted while the job was paused or had no runner; that compaction is not what the
             # statement asked for.
-            if self.local.is_folded_since(op, at):
+            if self.local.is_compacted_since(op, at):
                 raise Overtaken(f"index {op.index_id} was compacted since {at}")
-            fold = self.local.choose_fold(op, at)
-            if fold is None:
+            compact_unit = self.local.choose_compaction(op, at)
+            if compact_unit is None:
                 return None
-            planned(fold.source.rows)
-            with self._whoever(self._is_worth(fold.source.rows, 1)) as hire:
-                return replace(self.local, hire=hire).rewrite(fold, at, done, report, look)
+            planned(compact_unit.source.rows)
+            with self._executor_factory(self._is_worth(compact_unit.source.rows, 1)) as executor_factory:
+                return replace(self.local, executor_factory=executor_factory).rewrite(
+                    compact_unit, at, done, report, on_progress
+                )
 
-    def collect(self, look: Look) -> int:
+    def collect(self, on_progress: OnProgress) -> int:
         with ExitStack() as stack:
 
-            def hires(files: int) -> Hire | None:
+            def factory_for(files: int) -> ExecutorFactory | None:
                 # Deleting a file counts as reading a row.
-                return stack.enter_context(self._whoever(self._is_worth(files, 0)))
+                return stack.enter_context(self._executor_factory(self._is_worth(files, 0)))
 
-            return self.local.collect(self.retention_us, look, hires)
+            return self.local.collect(self.retention_us, on_progress, factory_for)
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         self.local.check_converted(table_id, at)
@@ -227,9 +229,9 @@ class JobPipeline:
         ops = [op for stage in plan.stages for op in plan.ops(stage)]
         with suppress(errors.Error):
             if any(self._is_for_spark(op, at) for op in ops if isinstance(op, BackfillIndexes | Validate)):
-                half = self._load()
-                if half is not None:
-                    half.host.HOST.warm(self.settings.spark)
+                backend = self._load()
+                if backend is not None:
+                    backend.host.HOST.warm(self.settings.spark)
 
     def _is_for_spark(self, op: BackfillIndexes | Validate, at: Seq) -> bool:
         built = len(op.index_ids) if isinstance(op, BackfillIndexes) else 0
@@ -237,55 +239,55 @@ class JobPipeline:
         return self._is_worth(self.local.rows(table_id, at), built)
 
     def _is_worth(self, rows: int, built: int) -> bool:
-        warm = self._half is not None and self._half.host.HOST.is_warm
+        warm = self._backend is not None and self._backend.host.HOST.is_warm
         return worth_spark(self.settings, rows, built, warm)
 
     @contextmanager
-    def _whoever(self, is_for_spark: bool) -> Iterator[Hire | None]:
+    def _executor_factory(self, is_for_spark: bool) -> Iterator[ExecutorFactory | None]:
         """Yields the executor factory for Spark, or None: then this process does the work."""
-        half = self._load() if is_for_spark else None
-        if half is None:
+        backend = self._load() if is_for_spark else None
+        if backend is None:
             yield None
             return
         with ExitStack() as stack:
 
-            def hire(kernel_context: KernelContext, look: Look) -> Executor:
+            def executor_factory(kernel_context: KernelContext, on_progress: OnProgress) -> Executor:
                 def wait() -> None:
                     kernel_context.interrupts.check()
-                    look(0)
+                    on_progress(0)
 
-                application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
-                executor: Executor = half.spark_executor.SparkExecutor(
+                application = stack.enter_context(backend.host.HOST.using(self.settings.spark, wait))
+                executor: Executor = backend.spark_executor.SparkExecutor(
                     application,
-                    self._site(half),
+                    self._site(backend),
                     kernel_context,
-                    look,
-                    self.tell,
+                    on_progress,
+                    self.log_event,
                     self.settings.cores,
                     self.settings.sizes,
                 )
                 return executor
 
-            yield hire
+            yield executor_factory
 
     def _load(self) -> SparkBackend | None:
         """None if Spark is not available and no setting asks for it."""
-        if self._half is None:
+        if self._backend is None:
             try:
-                self._half = load_spark()
+                self._backend = load_spark()
                 if not self.settings.spark.remote:
-                    self._half.host.check_java()
+                    self._backend.host.check_java()
             except errors.SparkUnavailable as problem:
-                self._half = None
+                self._backend = None
                 if self.settings.asks_for_spark:
                     raise
-                if not self._has_told:
-                    self._has_told = True
-                    self.tell(f"runs in-process: {problem}")
-        return self._half
+                if not self._has_logged:
+                    self._has_logged = True
+                    self.log_event(f"runs in-process: {problem}")
+        return self._backend
 
-    def _site(self, half: SparkBackend) -> object:
+    def _site(self, backend: SparkBackend) -> object:
         # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
         spill = str(self.data / "tmp") if self.settings.spark.is_local else None
         limits = SortLimits(self.settings.memory_bytes, 1)
-        return half.packed_task.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)
+        return backend.packed_task.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)

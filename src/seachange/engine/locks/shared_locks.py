@@ -102,13 +102,13 @@ class SharedLocks:
         policy: LockPolicy,
         interrupts: SessionInterrupts,
         timeout_ms: int,
-        look: Callable[[], None],
+        refresh: Callable[[], None],
     ) -> LocksTaken:
         """Takes a table lock that conflicts with the locks of ordinary statements, which nodes write to the catalog on
-        request. `look` makes this node do so."""
+        request. `refresh` makes this node do so."""
         try:
             number = self._catalog.request_lock(self._epoch, owner, wish)
-            look()
+            refresh()
             self._await_answers(number, interrupts, timeout_ms)
             return self.take(owner, [wish], policy, interrupts, timeout_ms)
         except BaseException:

@@ -1,7 +1,7 @@
 """Table locks of the transactions of one epoch, and their publication to other nodes.
 
 The weak modes, which statements take implicitly, are recorded in memory only. A strong mode is requested in the
-catalog; each node then writes the conflicting locks of its open transactions to the catalog, and answers (`look`). From
+catalog; each node then writes the conflicting locks of its open transactions to the catalog, and answers (`refresh`). From
 then on, as long as there is a strong lock on the table or a request for one, statements take their locks on it in the
 catalog, in turn.
 
@@ -75,7 +75,7 @@ class NodeTableLocks:
         """Called before its locks are released; a lock that `_answer` publishes concurrently is released there."""
         self._open.pop(ticket, None)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Reads which tables are contended, and answers new requests."""
         with self._looking:
             known = self._catalog.table_locks()

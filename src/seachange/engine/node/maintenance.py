@@ -19,16 +19,16 @@ from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import CommitId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
 from seachange.model.schema.descriptor import Index, Table
-from seachange.pipeline.compaction.deltas import Compacted, fold
+from seachange.pipeline.compaction.deltas import Compacted, compact_deltas
 from seachange.pipeline.compaction.gc import collect_garbage
 from seachange.runtime.faults import reach
 from seachange.storage.image import IndexImage
 
 # An index is compacted when its image holds this many inline rows, or delta files ...
-FOLD_ROWS_MIN = 32_768
-FOLD_FILES_MIN = 8
+COMPACT_ROWS_MIN = 32_768
+COMPACT_FILES_MIN = 8
 # ... or inline rows this many commits old: the catalog keeps history until they are compacted.
-FOLD_AGE_SEQS = 100_000
+COMPACT_AGE_SEQS = 100_000
 # The time between two rounds of compaction, and of garbage collection.
 COMPACTION_US = 500_000
 COLLECTION_US = 30_000_000
@@ -36,19 +36,19 @@ COLLECTION_US = 30_000_000
 
 def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Index, full: bool) -> bool:
     """Compacts the deltas of one index up to now; False if there are none, or if another node was faster."""
-    with parts.folds.holding(epoch.epoch, index.id) as is_ours:
+    with parts.compaction_locks.holding(epoch.epoch, index.id) as is_ours:
         if not is_ours:
             return False
         ticket = epoch.registry.enter()
         try:
             upto = epoch.catch_up()
             epoch.registry.move(ticket, upto)
-            return _fold_and_swap(parts, epoch, table, index, upto, full)
+            return _compact_and_swap(parts, epoch, table, index, upto, full)
         finally:
             epoch.registry.leave(ticket)
 
 
-def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Index, upto: Seq, full: bool) -> bool:
+def _compact_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Index, upto: Seq, full: bool) -> bool:
     # Rows are rewritten in the layout of the descriptor at `upto`.
     current = epoch.schema(upto).by_id.get(table.id)
     if current is None or index.id not in current.index_by_id:
@@ -68,36 +68,36 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
 
     try:
         spill, connect = parts.data / "tmp", parts.sorts.connect
-        folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, spill, connect, full)
+        compacted = compact_deltas(current, index, image.parts(upto), parts.warehouse, reserve, spill, connect, full)
     except Exception:
         with suppress(errors.Error):
             parts.catalog.abandon_segments(epoch.epoch, reserved)
         raise
-    if folded.members == image.generation.members:
+    if compacted.members == image.generation.members:
         return False
-    return _swap(parts, epoch, image, upto, folded)
+    return _swap(parts, epoch, image, upto, compacted)
 
 
-def _swap(parts: NodeParts, epoch: EpochState, image: IndexImage, upto: Seq, folded: Compacted) -> bool:
+def _swap(parts: NodeParts, epoch: EpochState, image: IndexImage, upto: Seq, compacted: Compacted) -> bool:
     request = CommitRequest(
         commit_id=CommitId(parts.entropy.token(16)),
         validated=upto,
         oldest=upto,
-        generations=(GenerationChange(image.shape.index_id, image.generation_id, upto, folded.members),),
+        generations=(GenerationChange(image.shape.index_id, image.generation_id, upto, compacted.members),),
     )
     outcome = epoch.committer.submit(Submission(request))
     if isinstance(outcome, Committed):
         reach("compaction.swapped")
         return True
-    parts.catalog.abandon_segments(epoch.epoch, [segment.id for segment in folded.written])
+    parts.catalog.abandon_segments(epoch.epoch, [segment.id for segment in compacted.written])
     return False
 
 
 def has_grown(image: IndexImage, applied: Seq) -> bool:
     return (
-        image.inline_rows >= FOLD_ROWS_MIN
-        or image.delta_segments >= FOLD_FILES_MIN
-        or image.oldest_inline + FOLD_AGE_SEQS < applied
+        image.inline_rows >= COMPACT_ROWS_MIN
+        or image.delta_segments >= COMPACT_FILES_MIN
+        or image.oldest_inline + COMPACT_AGE_SEQS < applied
     )
 
 
@@ -150,7 +150,7 @@ class NodeMaintenance:
         # A failure that recurs in every round is logged once.
         if self._logged != text:
             with suppress(errors.Error):
-                self._parts.catalog.tell(text)
+                self._parts.catalog.log_event(text)
                 self._logged = text
 
     def compact_grown(self, epoch: EpochState) -> None:

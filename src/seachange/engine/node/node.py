@@ -132,9 +132,9 @@ class Node:
         def compact_in(epoch: EpochState) -> int:
             return sum(compact_index(self.parts, epoch, table, index, full) for index in table.indexes)
 
-        folded = self.in_epoch(compact_in)
-        self.maintenance.compactions += folded
-        return folded
+        compacted = self.in_epoch(compact_in)
+        self.maintenance.compactions += compacted
+        return compacted
 
     def collect_garbage(self, retention_us: int | None = None) -> int:
         """Collects garbage now; returns the number of deleted files."""

@@ -46,10 +46,10 @@ class EpochState:
         name: str,
         expiry_ms: int,
         clock: Clock,
-        tell: Callable[[], None],
+        notify: Callable[[], None],
         release: int = CURRENT.number,
     ) -> None:
-        """`tell` is called when another node may be waiting for the marks; `release` is that of the newest rules
+        """`notify` is called when another node may be waiting for the marks; `release` is that of the newest rules
         known."""
         self.catalog = catalog
         # The send time of the last heartbeat that the catalog accepted.
@@ -66,13 +66,13 @@ class EpochState:
         self.conflicts = ConflictMap()
         self.contention = Contention(clock)
         self.images = Images(catalog, self.epoch, warehouse)
-        self.registry = Registry(self.applied, tell)
+        self.registry = Registry(self.applied, notify)
         self.locks = LockTable(self.epoch, self._describe_key)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
         # Before the first transaction: a lock may have been requested before this node was registered.
-        self.tables.look()
+        self.tables.refresh()
 
     @property
     def release(self) -> int:

@@ -100,7 +100,7 @@ class NodeEpoch:
         epoch = self.current
         try:
             epoch.catch_up()
-            epoch.tables.look()
+            epoch.tables.refresh()
         except errors.StaleNode:
             self._renew(epoch)
 

@@ -46,7 +46,7 @@ class NodeParts:
     inline_rows_max: int = INLINE_ROWS_MAX
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
-    folds: CompactionLocks = field(init=False)
+    compaction_locks: CompactionLocks = field(init=False)
     # Whether queries use indexes; if not, they scan, with the same results.
     seeks: bool = True
     # The release of the newest schema change rules that the node knows.
@@ -61,7 +61,7 @@ class NodeParts:
     def __post_init__(self) -> None:
         self.sequences = NodeSequences(self.catalog)
         self.meters = Meters(self.clock)
-        self.folds = CompactionLocks(self.catalog)
+        self.compaction_locks = CompactionLocks(self.catalog)
 
     def close(self) -> None:
         self.catalog.close()

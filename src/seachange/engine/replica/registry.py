@@ -4,7 +4,7 @@
 that of any that may write. A transaction is entered with the current mark as its bound *before* it reads the head, so
 that none slips in below a published mark.
 
-**Invariant:** `tell` is called when the publication of a descriptor has been applied, and again as soon as the write
+**Invariant:** `notify` is called when the publication of a descriptor has been applied, and again as soon as the write
 mark can pass it, so that a job that drains writers of older versions sees at once which they are, and when they end.
 """
 
@@ -39,12 +39,12 @@ class Marks:
 _HOLDERS_MAX = 10
 
 
-def _nobody_waits() -> None:
+def _ignore() -> None:
     pass
 
 
 class Registry:
-    def __init__(self, head: Seq, tell: Callable[[], None] = _nobody_waits) -> None:
+    def __init__(self, head: Seq, notify: Callable[[], None] = _ignore) -> None:
         self._lock = threading.Lock()
         self._tickets = count()
         self._bounds: dict[int, Seq] = {}
@@ -55,7 +55,7 @@ class Registry:
         # The newest publication of a descriptor.
         self._published = Seq(0)
         self._is_news = False
-        self._tell = tell
+        self._notify = notify
 
     def new_scope(self) -> int:
         """A number for a lock scope of a transaction, from the same range as tickets."""
@@ -82,26 +82,26 @@ class Registry:
         """Sets the snapshot of a transaction."""
         with self._lock:
             self._bounds[ticket] = snapshot
-            tells = self._has_passed()
-        if tells:
-            self._tell()
+            notifies = self._has_passed()
+        if notifies:
+            self._notify()
 
     def leave(self, ticket: int) -> None:
         with self._lock:
             self._bounds.pop(ticket, None)
             self._writers.pop(ticket, None)
-            tells = self._has_passed()
-        if tells:
-            self._tell()
+            notifies = self._has_passed()
+        if notifies:
+            self._notify()
 
     def advance(self, head: Seq) -> None:
         """The node has applied the log up to `head`: later transactions start at or above it."""
         with self._lock:
             self._head = max(self._head, head)
-            tells = self._is_news or self._has_passed()
+            notifies = self._is_news or self._has_passed()
             self._is_news = False
-        if tells:
-            self._tell()
+        if notifies:
+            self._notify()
 
     def note_publication(self, seq: Seq) -> None:
         """Records the publication of a descriptor, whose older versions a job may be draining."""

@@ -242,7 +242,7 @@ class Rebase:
         txn = self._txn
         snapshot, txn.snapshot = txn.snapshot, at
         try:
-            self._foreign_keys.settle_deferred()
+            self._foreign_keys.check_deferred()
         finally:
             txn.snapshot = snapshot
 

@@ -189,7 +189,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
         # The last moment to hear of an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
         # By what is applied here; whatever was taken away since sends the commit back by its version.
-        txn.rights.settle()
+        txn.rights.validate()
         keys = WriteSet(draft.writes, {**txn.shares, **txn.rights.shares()}, oldest, draft.listed)
         try:
             validated = validate(txn, keys, validated)

@@ -163,7 +163,7 @@ class Transaction(TransactionWrites):
         deferred = self._foreign_keys.deferred
         while True:
             try:
-                self._foreign_keys.settle_deferred()
+                self._foreign_keys.check_deferred()
                 return
             except errors.StatementHeld as held:
                 self._foreign_keys.deferred = deferred

@@ -56,7 +56,7 @@ def live_rows(file: FileSlice) -> int:
     return file.segment.rows - len(file.superseded)
 
 
-def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> CompactionPlan:
+def plan_compaction(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> CompactionPlan:
     """The choice of what to rewrite in this layout, as a pure function. `full` takes all files that have superseded
     rows, overlap another, or are of another layout."""
     inline = sum(table.num_rows for _, table in parts.inline)
@@ -115,7 +115,7 @@ class Compacted:
     written: tuple[Segment, ...]
 
 
-def fold(
+def compact_deltas(
     table: Table,
     index: Index,
     parts: SnapshotParts,
@@ -126,7 +126,7 @@ def fold(
     full: bool = False,
 ) -> Compacted:
     """Writes the new segments and returns the members of the generation that replaces `parts`."""
-    plan = plan_fold(parts, full, table.layout.id)
+    plan = plan_compaction(parts, full, table.layout.id)
     reach("compaction.planned")
     written: list[Segment] = []
     if plan.rewritten or parts.inline:

@@ -28,7 +28,7 @@ def collect_garbage(
     epoch: Epoch,
     warehouse: Warehouse,
     retention_us: int,
-    hire: Callable[[int], Executor] | None = None,
+    executor_factory: Callable[[int], Executor] | None = None,
 ) -> int:
     """Returns the number of segments whose files were deleted; 0 if another node is collecting. `executor_factory`
     returns an executor for a number of files; without it, they are deleted here."""
@@ -39,11 +39,11 @@ def collect_garbage(
         ids = catalog.collect(epoch, retention_us)
         reach("gc.collected")
         forget = partial(_forget, catalog)
-        if hire is None:
+        if executor_factory is None:
             delete_segments(ids, warehouse)
             forget(ids)
         else:
-            delete_by(hire(len(ids)), ids, forget, warehouse)
+            delete_by(executor_factory(len(ids)), ids, forget, warehouse)
         return len(ids)
     finally:
         catalog.release(epoch, GC_CLAIM)
@@ -74,7 +74,7 @@ def delete_segments(ids: Sequence[SegmentId], warehouse: Warehouse) -> None:
         reach("gc.deleted")
     if ids:
         # A power cut could restore a file that the catalog has forgotten, and it would stay for ever.
-        warehouse.files.settle()
+        warehouse.files.sync_deletions()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from seachange.model.change.work import UnitDone
 from seachange.model.ids import LayoutId
 from seachange.model.scan import Scan
 from seachange.model.segments import Generation, GenerationMember
-from seachange.pipeline.compaction.deltas import kept_members, plan_fold
+from seachange.pipeline.compaction.deltas import kept_members, plan_compaction
 from seachange.pipeline.kernels.backfill import BackfillWork, Report, UnitRead
 from seachange.pipeline.kernels.executor import Executor, Sizes
 from seachange.pipeline.kernels.kernel_context import KernelContext
@@ -51,11 +51,11 @@ class CompactUnit:
         return BuiltIndex(self.source.table, self.source.index)
 
 
-def choose_fold(source: IndexSource, newest: Generation | None, full: bool) -> CompactUnit | None:
+def choose_compaction(source: IndexSource, newest: Generation | None, full: bool) -> CompactUnit | None:
     """None if there is nothing to rewrite, or a newer generation exists."""
     if newest is None or newest.id != source.generation_id:
         return None
-    plan = plan_fold(source.parts, full, source.table.layout.id)
+    plan = plan_compaction(source.parts, full, source.table.layout.id)
     inline = source.parts.inline
     if not plan.rewritten and not inline and tuple(kept_members(plan.kept)) == newest.members:
         return None
@@ -63,13 +63,13 @@ def choose_fold(source: IndexSource, newest: Generation | None, full: bool) -> C
 
 
 def rewrite(
-    fold: CompactUnit, executor: Executor, warehouse: Warehouse, done: Sequence[UnitDone], report: Report
+    compact_unit: CompactUnit, executor: Executor, warehouse: Warehouse, done: Sequence[UnitDone], report: Report
 ) -> Rewritten:
-    source, target = fold.source, fold.target
+    source, target = compact_unit.source, compact_unit.target
     sizes = executor.sizes(source.rows)
     reads = [
         UnitRead(f"fold-{unit.name}", unit.rows, partial(RewriteRuns, target, unit))
-        for unit in fold_units(source, sizes)
+        for unit in compaction_units(source, sizes)
     ]
     work = BackfillWork(executor, warehouse, {unit.unit: unit for unit in done}, report, sizes)
     (built,) = work.build(reads, [target])
@@ -79,11 +79,11 @@ def rewrite(
             detail=f"{written} entries of index {target.index.name} of {target.table.name} were written for "
             f"{source.rows} that are there"
         )
-    members: list[GenerationMember] = [*kept_members(fold.kept), *built.members]
+    members: list[GenerationMember] = [*kept_members(compact_unit.kept), *built.members]
     return Rewritten(target.index.id, target.index.name, source.generation_id, tuple(members))
 
 
-def fold_units(source: IndexSource, sizes: Sizes) -> list[Unit]:
+def compaction_units(source: IndexSource, sizes: Sizes) -> list[Unit]:
     """The units of the source, with inline rows assigned to the unit in whose key range they are. In a unit of their
     own they would overlap all others, and all rows would be written twice."""
     units = source.units(sizes.unit_rows)

@@ -25,14 +25,14 @@ from seachange.pipeline.kernels.executor import Executor, Sizes, Task, run_all
 from seachange.pipeline.kernels.merge import (
     KeyRange,
     cut_ranges,
-    dealt_ranges,
     is_small,
     plan_merge,
     sample_step,
+    shuffled_ranges,
     total,
     whole_range,
 )
-from seachange.pipeline.kernels.rebuild import Settle, as_it_is, settle_defaults
+from seachange.pipeline.kernels.rebuild import ResolveDefault, keep_default, resolve_defaults
 from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run, decode_runs, encode_runs
 from seachange.pipeline.kernels.source import IndexSource, Unit
 from seachange.pipeline.kernels.split_points import SplitPoints
@@ -56,15 +56,15 @@ def backfill(
     warehouse: Warehouse,
     done: Sequence[UnitDone],
     report: Report,
-    settle: Settle = as_it_is,
+    resolve_default: ResolveDefault = keep_default,
 ) -> tuple[Built, ...]:
     """`warehouse` checks which files of finished units are intact."""
     sizes = executor.sizes(source.rows)
     units = source.units(sizes.unit_rows)
-    cuts = _choose_cuts(source, targets, executor, sizes) if len(units) > 1 else (None,) * len(targets)
-    reads = _reads(source, units, tuple(targets), cuts, settle)
+    split_points = _choose_split_points(source, targets, executor, sizes) if len(units) > 1 else (None,) * len(targets)
+    reads = _reads(source, units, tuple(targets), split_points, resolve_default)
     # Partitioned entries are read once more, to be sorted.
-    merges = any(cut is not None for cut in cuts)
+    merges = any(cut is not None for cut in split_points)
     return BackfillWork(executor, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(
         reads, targets
     )
@@ -79,19 +79,19 @@ class UnitRead:
     make: Callable[[], Task[Sequence[Run]]]
 
 
-def _choose_cuts(
+def _choose_split_points(
     source: IndexSource, targets: Sequence[BuiltIndex], executor: Executor, sizes: Sizes
 ) -> tuple[SplitPoints | None, ...]:
     """The split points of each target, None for a target that is sorted as it is read: a primary index, which is
     usually rewritten in the order of its source, and an index on computed values, which cannot be sampled from the
     source."""
-    dealt = [target for target in targets if not target.is_computed_from(source.index)]
+    partitioned = [target for target in targets if not target.is_computed_from(source.index)]
     ranges = -(-source.rows // sizes.range_rows)
-    if not dealt or ranges == 1:
-        found = [SplitPoints(()) for _ in dealt]
+    if not partitioned or ranges == 1:
+        found = [SplitPoints(()) for _ in partitioned]
     else:
-        found = run_all(executor, [ChooseSplitPoints(source, target, ranges) for target in dealt])
-    chosen = dict(zip((target.index.id for target in dealt), found, strict=True))
+        found = run_all(executor, [ChooseSplitPoints(source, target, ranges) for target in partitioned])
+    chosen = dict(zip((target.index.id for target in partitioned), found, strict=True))
     return tuple(chosen.get(target.index.id) for target in targets)
 
 
@@ -99,16 +99,16 @@ def _reads(
     source: IndexSource,
     units: Sequence[Unit],
     targets: tuple[BuiltIndex, ...],
-    cuts: tuple[SplitPoints | None, ...],
-    settle: Settle,
+    split_points: tuple[SplitPoints | None, ...],
+    resolve_default: ResolveDefault,
 ) -> list[UnitRead]:
     def make(unit: Unit) -> ReadUnit:
-        settled = settle_defaults(source.table, unit.rows, settle)
-        part = replace(source, table=settled, parts=unit.parts)
-        return ReadUnit(part, unit, targets, cuts)
+        resolved = resolve_defaults(source.table, unit.rows, resolve_default)
+        part = replace(source, table=resolved, parts=unit.parts)
+        return ReadUnit(part, unit, targets, split_points)
 
     # The indexes to build and their split points are part of the work, and so of its name.
-    work = "-".join([*(str(t.index.id) for t in targets), xxhash.xxh3_64_hexdigest(repr(cuts).encode())])
+    work = "-".join([*(str(t.index.id) for t in targets), xxhash.xxh3_64_hexdigest(repr(split_points).encode())])
     names = [f"{unit.name}-{work}" for unit in units]
     return [UnitRead(name, unit.rows, partial(make, unit)) for name, unit in zip(names, units, strict=True)]
 
@@ -120,7 +120,7 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
     try:
         runs = decode_runs(unit.output)
         warehouse.paths(segment for run in runs for segment in run.segments)
-        warehouse.check_passing(run.passing for run in runs if run.passing is not None)
+        warehouse.check_shuffle_files(run.shuffle_file for run in runs if run.shuffle_file is not None)
     except errors.SegmentDamaged:
         # Files of a backfill are not attached yet: the work is done again.
         return None
@@ -183,7 +183,7 @@ class BackfillWork:
             stay.append((target, kept))
             made.append([])
             ranges: list[MergeRange | SortRange] = [MergeRange(target, part) for part in self._ranges(target, groups)]
-            ranges += [SortRange(target, part) for part in dealt_ranges(runs)]
+            ranges += [SortRange(target, part) for part in shuffled_ranges(runs)]
             for task in ranges:
                 name = task.part.name(target)
                 found = kept_runs(self.kept.get(name), self.warehouse)

@@ -21,12 +21,12 @@ from seachange.runtime.process import give_way
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 # Receives the number of finished rows of the running tasks.
-Look = Callable[[int], None]
+OnProgress = Callable[[int], None]
 # How often running tasks are polled.
 TICK_SECONDS = 0.2
 
 
-def nobody_looks(rows: int) -> None:
+def ignore_progress(rows: int) -> None:
     pass
 
 
@@ -63,7 +63,7 @@ class Sizes:
 
 class Executor(Protocol):
     @property
-    def hands(self) -> int:
+    def parallelism(self) -> int:
         """The number of tasks that run concurrently."""
 
     def sizes(self, rows: int) -> Sizes:
@@ -83,28 +83,28 @@ class LocalExecutor:
 
     kernel_context: KernelContext
     fixed: Sizes = Sizes()
-    hands: int = 1
+    parallelism: int = 1
     # Called several times a second while a task runs; may raise.
-    look: Look = nobody_looks
+    on_progress: OnProgress = ignore_progress
 
     def sizes(self, rows: int) -> Sizes:
         return self.fixed
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
-        with ThreadPoolExecutor(1, "seachange-task", give_way) as hand:
+        with ThreadPoolExecutor(1, "seachange-task", give_way) as pool:
             for number, task in enumerate(tasks):
                 self.kernel_context.interrupts.check()
-                self.kernel_context.throttling.wait_for_foreground(partial(self.look, 0))
+                self.kernel_context.throttling.wait_for_foreground(partial(self.on_progress, 0))
                 self.kernel_context.throttling.admit(task.read_bytes, task.write_bytes)
                 meter = ProgressMeter(task.steps)
-                future = hand.submit(task.run, replace(self.kernel_context, meter=meter))
+                future = pool.submit(task.run, replace(self.kernel_context, meter=meter))
                 self._watch(future, meter, rows[number] if rows else 0)
                 done(number, future.result())
 
     def _watch(self, future: Future[T], meter: ProgressMeter, rows: int) -> None:
         try:
             while not wait((future,), TICK_SECONDS).done:
-                self.look(int(rows * meter.read()))
+                self.on_progress(int(rows * meter.read()))
         except BaseException:
             # Interrupt it until it ends: an interrupt between two queries has no effect.
             while not wait((future,), TICK_SECONDS).done:

@@ -32,7 +32,7 @@ from seachange.values.types import ENCODED_AS_GIVEN
 RANGE_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
 # One row in this many is sampled for the key distribution.
 _SAMPLE_STEP = 4_096
-_DEALT = "dealt_entries"
+_SHUFFLED = "dealt_entries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def merge_range(target: BuiltIndex, part: KeyRange, kernel_context: KernelContex
 
 
 @dataclass(frozen=True, slots=True)
-class DealtRange:
+class ShuffledRange:
     """One of the ranges that the entries in these shuffle files were partitioned into."""
 
     files: tuple[ShuffleFile, ...]
@@ -179,22 +179,22 @@ class DealtRange:
         return f"sorted-{xxhash.xxh3_64_hexdigest(text.encode())}"
 
 
-def dealt_ranges(runs: Sequence[Run]) -> list[DealtRange]:
+def shuffled_ranges(runs: Sequence[Run]) -> list[ShuffledRange]:
     """The non-empty ranges. All runs were partitioned by the same split points."""
-    files = tuple(sorted((run.passing for run in runs if run.passing is not None), key=lambda file: file.id))
-    ranges = [DealtRange(files, number) for number in range(len(files[0].counts))] if files else []
+    files = tuple(sorted((run.shuffle_file for run in runs if run.shuffle_file is not None), key=lambda file: file.id))
+    ranges = [ShuffledRange(files, number) for number in range(len(files[0].counts))] if files else []
     return [part for part in ranges if part.rows]
 
 
-def sort_range(target: BuiltIndex, part: DealtRange, kernel_context: KernelContext) -> Run:
+def sort_range(target: BuiltIndex, part: ShuffledRange, kernel_context: KernelContext) -> Run:
     """Sorts one range into segments; the tally is computed by reading them back."""
     files = kernel_context.warehouse.files
     batches = (batch for file in part.files for batch in read_range(files, file, part.number))
     with kernel_context.sorter() as sorter:
         # DuckDB sorts a table of its own in two thirds of the time that it needs for a stream, and can spill it.
-        sorter.hold(_DEALT, pa.RecordBatchReader.from_batches(schema_of(target.shape.columns), batches))
-        segments = sorter.sort_query(f"FROM {_DEALT}", {}, _even(target, part.rows), target.distinct)
-        sorter.drop(_DEALT)
+        sorter.hold(_SHUFFLED, pa.RecordBatchReader.from_batches(schema_of(target.shape.columns), batches))
+        segments = sorter.sort_query(f"FROM {_SHUFFLED}", {}, _even(target, part.rows), target.distinct)
+        sorter.drop(_SHUFFLED)
         kernel_context.warehouse.remember(segments)
         return Run(target.index.id, _read_back(sorter, target, segments, kernel_context), tuple(segments))
 

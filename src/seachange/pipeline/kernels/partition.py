@@ -33,43 +33,45 @@ _CHUNK_BYTES_MAX = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class PartitionOutput:
     """The entries of one index."""
 
     target: BuiltIndex
-    cuts: SplitPoints
+    split_points: SplitPoints
 
 
-def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], kernel_context: KernelContext) -> list[Run]:
+def partition_rows(
+    sorter: Sorter, rows: Scan, outputs: Sequence[PartitionOutput], kernel_context: KernelContext
+) -> list[Run]:
     """Writes one shuffle file for each index. `rows` selects the columns that the entries are computed from, by their
     ids."""
-    query = _entries_sql(rows, hands)
+    query = _entries_sql(rows, outputs)
     with ExitStack() as stack:
-        dealers = [_Dealer(number, hand, kernel_context, stack) for number, hand in enumerate(hands)]
+        partitioners = [_Partitioner(number, output, kernel_context, stack) for number, output in enumerate(outputs)]
         for chunk in _chunks(sorter.stream(query.sql, query, _BATCH_ROWS)):
             kernel_context.interrupts.check()
-            for dealer in dealers:
-                dealer.deal(chunk)
-        return [dealer.finish() for dealer in dealers]
+            for partitioner in partitioners:
+                partitioner.write(chunk)
+        return [partitioner.finish() for partitioner in partitioners]
 
 
-def _entries_sql(rows: Scan, hands: Sequence[Hand]) -> Scan:
+def _entries_sql(rows: Scan, outputs: Sequence[PartitionOutput]) -> Scan:
     """The stored columns of all indexes, and for each of them the hash of the entry and its range."""
-    columns = list(dict.fromkeys(column for hand in hands for column in hand.target.columns))
+    columns = list(dict.fromkeys(column for output in outputs for column in output.target.columns))
     values = [select_values(columns, filled=True)]
     stored = [stored_output((column.id, column.type)) for column in columns]
     places: list[str] = []
     parameters = dict(rows.parameters)
-    for number, hand in enumerate(hands):
-        where = hand.target.index.where
-        place, cuts = place_sql(hand.target, hand.cuts, f"cut{number}_")
-        parameters.update(cuts)
-        stored.append(f"{hash_sql(hand.target)} AS hash{number}")
+    for number, output in enumerate(outputs):
+        where = output.target.index.where
+        place, split_points = place_sql(output.target, output.split_points, f"cut{number}_")
+        parameters.update(split_points)
+        stored.append(f"{hash_sql(output.target)} AS hash{number}")
         if where is not None:
             values.append(f"({where.text}) AS has{number}")
             stored.append(f"has{number}")
             # A row without an entry gets a number above all ranges.
-            place = f"CASE WHEN has{number} THEN {place} ELSE {hand.cuts.ranges} END"
+            place = f"CASE WHEN has{number} THEN {place} ELSE {output.split_points.ranges} END"
         places.append(f"CAST({place} AS USMALLINT) AS place{number}")
     entries = f"SELECT {', '.join(values)} FROM ({rows.sql})"  # noqa: S608 - named by id
     hashed = f"SELECT {', '.join(stored)} FROM ({entries})"  # noqa: S608
@@ -89,25 +91,25 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-class _Dealer:
-    def __init__(self, number: int, hand: Hand, kernel_context: KernelContext, stack: ExitStack) -> None:
+class _Partitioner:
+    def __init__(self, number: int, output: PartitionOutput, kernel_context: KernelContext, stack: ExitStack) -> None:
         self._hash, self._place = f"hash{number}", f"place{number}"
-        self._target = hand.target
-        self._ranges = hand.cuts.ranges
-        self._schema = schema_of(hand.target.shape.columns)
+        self._target = output.target
+        self._ranges = output.split_points.ranges
+        self._schema = schema_of(output.target.shape.columns)
         self._tally = EntrySum(0, 0)
         self._warehouse = kernel_context.warehouse
         (id_,) = kernel_context.take(1)
         writer = ShuffleWriter(kernel_context.warehouse.files, id_, self._schema, self._ranges)
         self._writer = stack.enter_context(writer)
 
-    def deal(self, chunk: pa.RecordBatch) -> None:
+    def write(self, chunk: pa.RecordBatch) -> None:
         places = chunk.column(self._place).to_numpy()
         hashes = chunk.column(self._hash).to_numpy()
         if self._target.index.where is not None:
             hashes = hashes[places < self._ranges]
         self._tally += EntrySum(len(hashes), _sum(hashes))
-        self._writer.deal(as_stored(chunk, self._schema), places)
+        self._writer.write(as_stored(chunk, self._schema), places)
 
     def finish(self) -> Run:
         file = self._writer.finish()

@@ -25,10 +25,10 @@ from seachange.storage.sorter import Sorter
 Translate = Callable[[Exception], errors.Error]
 # Returns the default of a column as DuckDB text without time functions or sequences, for a number of rows; the text may
 # refer to row numbers as `rowid`.
-Settle = Callable[[Column, int], str]
+ResolveDefault = Callable[[Column, int], str]
 
 
-def as_it_is(column: Column, rows: int) -> str:
+def keep_default(column: Column, rows: int) -> str:
     del rows
     return column.default or ""
 
@@ -60,14 +60,16 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
     return tuple(first), tuple(generated)
 
 
-def settle_defaults(table: Table, rows: int, settle: Settle) -> Table:
+def resolve_defaults(table: Table, rows: int, resolve_default: ResolveDefault) -> Table:
     """The table with resolved defaults, since kernels have no access to the clock or to sequences."""
-    columns = tuple(_settled(column, rows, settle) if _is_drawn(column) else column for column in table.columns)
+    columns = tuple(
+        _resolved(column, rows, resolve_default) if _is_drawn(column) else column for column in table.columns
+    )
     return table if columns == table.columns else replace(table, columns=columns)
 
 
-def _settled(column: Column, rows: int, settle: Settle) -> Column:
-    return replace(column, default=settle(column, rows), identity=None, default_sequences=())
+def _resolved(column: Column, rows: int, resolve_default: ResolveDefault) -> Column:
+    return replace(column, default=resolve_default(column, rows), identity=None, default_sequences=())
 
 
 def _is_drawn(column: Column) -> bool:

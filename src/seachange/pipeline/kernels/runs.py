@@ -85,11 +85,11 @@ class Run:
     index_id: IndexId
     tally: EntrySum
     segments: tuple[Segment, ...]
-    passing: ShuffleFile | None = None
+    shuffle_file: ShuffleFile | None = None
 
     @property
     def files(self) -> tuple[SegmentId, ...]:
-        return (*(s.id for s in self.segments), *(() if self.passing is None else (self.passing.id,)))
+        return (*(s.id for s in self.segments), *(() if self.shuffle_file is None else (self.shuffle_file.id,)))
 
 
 def encode_runs(runs: Sequence[Run]) -> str:
@@ -100,7 +100,7 @@ def encode_runs(runs: Sequence[Run]) -> str:
                 r.tally.entries,
                 str(r.tally.hashes),
                 [_encode_segment(s) for s in r.segments],
-                None if r.passing is None else _encode_passing(r.passing),
+                None if r.shuffle_file is None else _encode_shuffle_file(r.shuffle_file),
             ]
             for r in runs
         ],
@@ -114,9 +114,9 @@ def decode_runs(text: str) -> tuple[Run, ...]:
             IndexId(index_id),
             EntrySum(entries, int(hashes)),
             tuple(map(_decode_segment, segments)),
-            None if passing is None else _decode_passing(passing),
+            None if shuffle_file is None else _decode_shuffle_file(shuffle_file),
         )
-        for index_id, entries, hashes, segments, passing in json.loads(text)
+        for index_id, entries, hashes, segments, shuffle_file in json.loads(text)
     )
 
 
@@ -139,11 +139,11 @@ def _decode_segment(body: list[Any]) -> Segment:
     )
 
 
-def _encode_passing(file: ShuffleFile) -> list[object]:
+def _encode_shuffle_file(file: ShuffleFile) -> list[object]:
     return [file.id, file.size_bytes, file.checksum.hex(), list(file.counts)]
 
 
-def _decode_passing(body: list[Any]) -> ShuffleFile:
+def _decode_shuffle_file(body: list[Any]) -> ShuffleFile:
     id_, size, checksum, counts = body
     return ShuffleFile(SegmentId(id_), size, bytes.fromhex(checksum), tuple(counts))
 

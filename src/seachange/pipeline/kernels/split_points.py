@@ -40,7 +40,7 @@ class SplitPoints:
         return len(self.values) + 1
 
 
-def place_sql(target: BuiltIndex, cuts: SplitPoints, prefix: str) -> tuple[str, dict[str, object]]:
+def place_sql(target: BuiltIndex, split_points: SplitPoints, prefix: str) -> tuple[str, dict[str, object]]:
     """DuckDB text that computes the range of a row of stored columns by binary search, and its parameters."""
     first = target.table.column_by_id[target.index.key[0]]
     name = column_name(first.id)
@@ -55,13 +55,15 @@ def place_sql(target: BuiltIndex, cuts: SplitPoints, prefix: str) -> tuple[str, 
         return f"CASE WHEN {below} THEN {halve(low, middle)} ELSE {halve(middle + 1, high)} END"
 
     # DuckDB accepts timestamps with time zone from Python only as text.
-    values = [value.isoformat() if isinstance(value, datetime) else value for value in cuts.values]
+    values = [value.isoformat() if isinstance(value, datetime) else value for value in split_points.values]
     return halve(0, len(values)), {f"{prefix}{place}": value for place, value in enumerate(values)}
 
 
-def choose_cuts(source: IndexSource, target: BuiltIndex, ranges: int, kernel_context: KernelContext) -> SplitPoints:
+def choose_split_points(
+    source: IndexSource, target: BuiltIndex, ranges: int, kernel_context: KernelContext
+) -> SplitPoints:
     with kernel_context.sorter() as sorter:
-        return cut_evenly(_sample(sorter, source, target, kernel_context), ranges)
+        return split_evenly(_sample(sorter, source, target, kernel_context), ranges)
 
 
 def _sample(
@@ -86,7 +88,7 @@ def _some(parts: SnapshotParts) -> SnapshotParts:
     return SnapshotParts(tuple(files[::step]), ()) if files else parts
 
 
-def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> SplitPoints:
+def split_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> SplitPoints:
     """At most `ranges` ranges of about equal size, from sampled values in order with their counts. All rows with one
     value are in one range, however many they are.
 

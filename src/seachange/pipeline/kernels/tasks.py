@@ -9,11 +9,18 @@ from typing import Any
 
 from seachange.model.segments import Segment
 from seachange.pipeline.kernels.kernel_context import KernelContext
-from seachange.pipeline.kernels.merge import DealtRange, KeyRange, merge_range, sample_keys, sort_range, tally_segments
+from seachange.pipeline.kernels.merge import (
+    KeyRange,
+    ShuffledRange,
+    merge_range,
+    sample_keys,
+    sort_range,
+    tally_segments,
+)
 from seachange.pipeline.kernels.reading import ReadsSource, WritesNothing
 from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run
 from seachange.pipeline.kernels.source import IndexSource, Unit
-from seachange.pipeline.kernels.split_points import SplitPoints, choose_cuts
+from seachange.pipeline.kernels.split_points import SplitPoints, choose_split_points
 from seachange.pipeline.kernels.unit import read_unit
 from seachange.storage.segment_footer import SEGMENT_BYTES_MAX, SEGMENT_ROWS_MAX
 
@@ -50,7 +57,7 @@ class ReadUnit:
     source: IndexSource
     unit: Unit
     targets: tuple[BuiltIndex, ...]
-    cuts: tuple[SplitPoints | None, ...]
+    split_points: tuple[SplitPoints | None, ...]
 
     @property
     def title(self) -> str:
@@ -60,8 +67,8 @@ class ReadUnit:
     @property
     def segments(self) -> int:
         size_bytes = sum(file.segment.size_bytes for file in self.unit.parts.files)
-        sorted_here = sum(cuts is None for cuts in self.cuts)
-        return segments_for(self.unit.rows, size_bytes) * sorted_here + len(self.cuts) - sorted_here
+        sorted_here = sum(split_points is None for split_points in self.split_points)
+        return segments_for(self.unit.rows, size_bytes) * sorted_here + len(self.split_points) - sorted_here
 
     @property
     def read_bytes(self) -> int:
@@ -74,11 +81,11 @@ class ReadUnit:
     @property
     def steps(self) -> int:
         # Rows are read and partitioned in one query; or held, and then counted and sorted for each index.
-        sorted_here = sum(cuts is None for cuts in self.cuts)
-        return int(sorted_here < len(self.cuts)) + (1 + 2 * sorted_here if sorted_here else 0)
+        sorted_here = sum(split_points is None for split_points in self.split_points)
+        return int(sorted_here < len(self.split_points)) + (1 + 2 * sorted_here if sorted_here else 0)
 
     def run(self, kernel_context: KernelContext) -> list[Run]:
-        return read_unit(self.source, self.unit, self.targets, self.cuts, kernel_context)
+        return read_unit(self.source, self.unit, self.targets, self.split_points, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class ChooseSplitPoints(ReadsSource):
         return 0
 
     def run(self, kernel_context: KernelContext) -> SplitPoints:
-        return choose_cuts(self.source, self.target, self.ranges, kernel_context)
+        return choose_split_points(self.source, self.target, self.ranges, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +170,7 @@ class MergeRange(_SortsRange):
 @dataclass(frozen=True, slots=True)
 class SortRange(_SortsRange):
     target: BuiltIndex
-    part: DealtRange
+    part: ShuffledRange
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
 from seachange.pipeline.kernels.converted import missing_key
 from seachange.pipeline.kernels.kernel_context import KernelContext
-from seachange.pipeline.kernels.partition import Hand, deal_rows
+from seachange.pipeline.kernels.partition import PartitionOutput, partition_rows
 from seachange.pipeline.kernels.rebuild import computed_columns, locate, select_computed
 from seachange.pipeline.kernels.runs import BuiltIndex, Run, build_run
 from seachange.pipeline.kernels.source import IndexSource, Unit
@@ -27,19 +27,21 @@ def read_unit(
     source: IndexSource,
     unit: Unit,
     targets: Sequence[BuiltIndex],
-    cuts: Sequence[SplitPoints | None],
+    split_points: Sequence[SplitPoints | None],
     kernel_context: KernelContext,
 ) -> list[Run]:
     """Entries of a target without split points are sorted here, those of the others partitioned."""
-    hands = [Hand(target, cut) for target, cut in zip(targets, cuts, strict=True) if cut is not None]
-    sorted_here = [target for target, cut in zip(targets, cuts, strict=True) if cut is None]
+    outputs = [
+        PartitionOutput(target, cut) for target, cut in zip(targets, split_points, strict=True) if cut is not None
+    ]
+    sorted_here = [target for target, cut in zip(targets, split_points, strict=True) if cut is None]
     with kernel_context.sorter() as sorter:
         if not sorted_here:
             rows = source.scan(_columns_read(targets), unit.parts, kernel_context.warehouse, "unit")
-            return deal_rows(sorter, rows, hands, kernel_context)
+            return partition_rows(sorter, rows, outputs, kernel_context)
         _hold_rows(sorter, source, unit, targets, kernel_context)
         runs = [build_run(sorter, _ROWS, target, kernel_context) for target in sorted_here]
-        return [*runs, *(deal_rows(sorter, Scan(f"FROM {_ROWS}"), hands, kernel_context) if hands else ())]
+        return [*runs, *(partition_rows(sorter, Scan(f"FROM {_ROWS}"), outputs, kernel_context) if outputs else ())]
 
 
 def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:

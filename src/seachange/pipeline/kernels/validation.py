@@ -203,7 +203,7 @@ def broken_rows(
 def _units(source: IndexSource, executor: Executor) -> list[IndexSource]:
     """Results of a validation are not kept, and a task that has all cores is fast: where tasks run one after the other,
     fewer are cheaper."""
-    times = _UNITS_AT_ONCE if executor.hands == 1 else 1
+    times = _UNITS_AT_ONCE if executor.parallelism == 1 else 1
     units = source.units(executor.sizes(source.rows).unit_rows * times, UNIT_BYTES_MAX * times)
     return [replace(source, parts=unit.parts) for unit in units]
 
@@ -298,7 +298,7 @@ def missing_parents(
     match_full: bool = False,
 ) -> Broken | None:
     """Each task reads all parents, so there are no more tasks than can run concurrently."""
-    per_task = -(-source.rows // executor.hands) or 1
-    units = source.units(per_task) if executor.hands > 1 else [Unit("", source.parts)]
+    per_task = -(-source.rows // executor.parallelism) or 1
+    units = source.units(per_task) if executor.parallelism > 1 else [Unit("", source.parts)]
     tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent, match_full) for unit in units]
     return _together(executor, tasks, report)

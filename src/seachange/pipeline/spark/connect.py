@@ -45,13 +45,13 @@ class ConnectApplication:
         self._groups = count(1)
         self.log = log
         self.master = master
-        self.id = self._told("spark.app.id") or session.session_id
+        self.id = self._setting("spark.app.id") or session.session_id
         self.users = 0
 
     def __str__(self) -> str:
         return f"{self.id} ({self.master})"
 
-    def _told(self, name: str) -> str:
+    def _setting(self, name: str) -> str:
         """A setting of the server; empty if it has none."""
         with suppress(PySparkException):
             return str(self._session.conf.get(name) or "")
@@ -60,14 +60,16 @@ class ConnectApplication:
     @property
     def slots(self) -> int:
         with self._reaching():
-            here = _LOCAL.match(self._told("spark.master"))
-            told = here[1] if here else self._told("spark.default.parallelism") or self._told("spark.cores.max")
-        return int(told) if told.isdigit() and int(told) else _SLOTS
+            here = _LOCAL.match(self._setting("spark.master"))
+            slots_text = (
+                here[1] if here else self._setting("spark.default.parallelism") or self._setting("spark.cores.max")
+            )
+        return int(slots_text) if slots_text.isdigit() and int(slots_text) else _SLOTS
 
     @property
     def speculates(self) -> bool:
         with self._reaching():
-            return self._told("spark.speculation").lower() == "true"
+            return self._setting("spark.speculation").lower() == "true"
 
     @property
     def is_alive(self) -> bool:

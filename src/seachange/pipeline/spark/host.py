@@ -185,9 +185,9 @@ class SparkHost:
         return starting is not None and starting.is_alive()
 
     @contextmanager
-    def using(self, options: SparkOptions, look: Callable[[], None]) -> Iterator[AnyApplication]:
-        """Starts the application if there is none; `look` is called while it starts, and may raise."""
-        application = self._acquire(options, look)
+    def using(self, options: SparkOptions, on_wait: Callable[[], None]) -> Iterator[AnyApplication]:
+        """Starts the application if there is none; `on_wait` is called while it starts, and may raise."""
+        application = self._acquire(options, on_wait)
         try:
             yield application
         finally:
@@ -202,7 +202,7 @@ class SparkHost:
             self._starting = threading.Thread(target=self._start, args=(options,), name="spark-start", daemon=True)
             self._starting.start()
 
-    def _acquire(self, options: SparkOptions, look: Callable[[], None]) -> AnyApplication:
+    def _acquire(self, options: SparkOptions, on_wait: Callable[[], None]) -> AnyApplication:
         while True:
             with self._lock:
                 self._forget_unfit(options)
@@ -211,7 +211,7 @@ class SparkHost:
                     return self._application
             self.warm(options)
             while (starting := self._starting) is not None and starting.is_alive():
-                look()
+                on_wait()
                 starting.join(_TICK_SECONDS)
             if self._problem is not None:
                 raise self._problem

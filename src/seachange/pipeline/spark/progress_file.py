@@ -26,7 +26,7 @@ class ProgressFile:
     def __init__(self, meter: ProgressMeter, sign: str, attempt: int) -> None:
         self._meter = meter
         self._path = f"{sign}.{attempt}" if sign else ""
-        self._told = 0
+        self._reported = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="seachange-beacon", daemon=True)
 
@@ -41,15 +41,15 @@ class ProgressFile:
 
     def _run(self) -> None:
         while not self._stop.wait(_SECONDS):
-            self.tell()
+            self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         done = int(self._meter.read() * _WHOLE)
         # The driver may be gone, with the folder.
-        if done > self._told:
+        if done > self._reported:
             with suppress(OSError), open(self._path, "ab") as file:
-                file.write(b"." * (done - self._told))
-                self._told = done
+                file.write(b"." * (done - self._reported))
+                self._reported = done
 
 
 def sign_of(folder: Path, place: int) -> str:

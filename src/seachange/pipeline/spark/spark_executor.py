@@ -22,7 +22,7 @@ from pyspark import cloudpickle
 
 from seachange import errors
 from seachange.model.ids import SegmentId
-from seachange.pipeline.kernels.executor import TICK_SECONDS, Look, Sizes, Task
+from seachange.pipeline.kernels.executor import TICK_SECONDS, OnProgress, Sizes, Task
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.merge import RANGE_ROWS_MAX
 from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
@@ -30,7 +30,7 @@ from seachange.pipeline.spark.host import AnyApplication
 from seachange.pipeline.spark.packed_task import VERSIONS, Again, Failed, Finished, Outcome, PackedTask, Site, Trace
 from seachange.pipeline.spark.progress_file import read_signs, sign_of
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
-from seachange.storage.spill import passing_folder
+from seachange.storage.spill import temporary_folder
 
 T = TypeVar("T")
 
@@ -52,18 +52,19 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class SparkExecutor:
-    """`look` is called several times a second while tasks run, and may raise; `tell` adds a line to the job log."""
+    """`on_progress` is called several times a second while tasks run, and may raise; `log_event` adds a line to the job
+    log."""
 
     application: AnyApplication
     site: Site
     kernel_context: KernelContext
-    look: Look
-    tell: Callable[[str], None]
+    on_progress: OnProgress
+    log_event: Callable[[str], None]
     cores: int = 0
     fixed: Sizes | None = None
 
     @property
-    def hands(self) -> int:
+    def parallelism(self) -> int:
         slots = self.application.slots
         return min(slots, self.cores) if self.cores else slots
 
@@ -77,27 +78,29 @@ class SparkExecutor:
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         if not tasks:
             return
-        self.tell(f"sends {_tasks(len(tasks))} to Spark application {self.application}: {tasks[0].title}")
-        hands = self.hands
+        self.log_event(f"sends {_tasks(len(tasks))} to Spark application {self.application}: {tasks[0].title}")
+        parallelism = self.parallelism
         # One task waits in Spark while all slots are taken, so that a slot gets its next task at once. With fewer cores
         # than slots nothing may wait there, or it would run.
-        sent_max = hands + 1 if hands == self.application.slots else hands
+        sent_max = parallelism + 1 if parallelism == self.application.slots else parallelism
         with (
-            passing_folder(self.kernel_context.spill) as signs,
+            temporary_folder(self.kernel_context.spill) as signs,
             self.application.group() as group,
             ThreadPoolExecutor(sent_max, "spark-task") as pool,
         ):
-            shift = _Shift(self, sent_max, pool, group, tasks, done, rows, signs, self.application.speculates)
+            task_run = _TaskRun(self, sent_max, pool, group, tasks, done, rows, signs, self.application.speculates)
             try:
-                shift.work()
+                task_run.work()
             except BaseException:
-                shift.end()
+                task_run.end()
                 raise
-        self.tell(f"Spark application {self.application} finished {_tasks(len(tasks))}: {_places(shift.traces)}")
+        self.log_event(
+            f"Spark application {self.application} finished {_tasks(len(tasks))}: {_places(task_run.traces)}"
+        )
 
 
 @dataclass(slots=True)
-class _Shift:
+class _TaskRun:
     """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
 
     executor: SparkExecutor
@@ -120,7 +123,7 @@ class _Shift:
             self._fill(left)
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
             self.executor.kernel_context.interrupts.check()
-            self.executor.look(self._rows_under_way())
+            self.executor.on_progress(self._rows_under_way())
             # Results are recorded before a failure ends the run.
             for future in sorted(ready, key=lambda one: one.exception() is not None):
                 self._take(future.result(), self.sent.pop(future))
@@ -137,11 +140,13 @@ class _Shift:
         while left and len(self.sent) < self.sent_max:
             task = self.tasks[left[0]]
             # Running tasks have yet to write their output.
-            beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
-            if self.sent and (throttling.is_held_back() or not throttling.is_free(task.write_bytes + beside)):
+            running_bytes = (
+                sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
+            )
+            if self.sent and (throttling.is_held_back() or not throttling.is_free(task.write_bytes + running_bytes)):
                 return
-            throttling.wait_for_foreground(partial(self.executor.look, 0))
-            throttling.admit(task.read_bytes, task.write_bytes, beside)
+            throttling.wait_for_foreground(partial(self.executor.on_progress, 0))
+            throttling.admit(task.read_bytes, task.write_bytes, running_bytes)
             self._send(left.popleft(), task.segments, 1)
 
     def _send(self, place: int, count: int, number: int) -> None:
@@ -156,7 +161,7 @@ class _Shift:
 
     def _take(self, outcome: Outcome, sent: _Sent) -> None:
         self.traces.append(outcome.trace)
-        self._settle_ids(outcome, sent)
+        self._release_ids(outcome, sent)
         match outcome:
             case Finished():
                 self.done(sent.place, outcome.result)
@@ -165,7 +170,7 @@ class _Shift:
             case Again():
                 self._send_again(outcome, sent)
 
-    def _settle_ids(self, outcome: Outcome, sent: _Sent) -> None:
+    def _release_ids(self, outcome: Outcome, sent: _Sent) -> None:
         """Ids that this attempt did not use are abandoned now. Those of other attempts that may still run are left to
         the end of the epoch: earlier ones, and with speculation later ones."""
         used = set(outcome.used) if isinstance(outcome, Finished) else set()

@@ -30,7 +30,7 @@ class ProgressMeter:
         self._lock = threading.Lock()
         self._running: Measured | None = None
         self._before = 0.0
-        self._told = 0.0
+        self._reported = 0.0
 
     @contextmanager
     def watching(self, running: Measured) -> Iterator[None]:
@@ -46,8 +46,8 @@ class ProgressMeter:
     def read(self) -> float:
         with self._lock:
             done = self._before + (self._running.steps_done() if self._running is not None else 0.0)
-            self._told = max(self._told, min(done / self._steps, _ALMOST))
-            return self._told
+            self._reported = max(self._reported, min(done / self._steps, _ALMOST))
+            return self._reported
 
     def interrupt(self) -> None:
         """Interrupts the running query."""

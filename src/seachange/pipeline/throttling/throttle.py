@@ -73,21 +73,21 @@ class Throttling:
         self.waiting = self.foreground.reason() if self.foreground is not None else ""
         return bool(self.waiting)
 
-    def wait_for_foreground(self, look: Callable[[], None]) -> None:
-        """Called before every task; `look` is called while it waits, and may raise."""
+    def wait_for_foreground(self, on_wait: Callable[[], None]) -> None:
+        """Called before every task; `on_wait` is called while it waits, and may raise."""
         while self.is_held_back():
-            look()
+            on_wait()
             self.pause(HOLD_SECONDS)
         if self.foreground is not None:
             self.foreground.begin()
 
-    def admit(self, read_bytes: int, write_bytes: int, beside_bytes: int = 0) -> None:
+    def admit(self, read_bytes: int, write_bytes: int, running_bytes: int = 0) -> None:
         """Called before every task: waits for the I/O rate limit, and raises if there is no space for what it and the
         running tasks write."""
         if (seconds := self._seconds_left()) > 0:
             self.pause(seconds)
-        problem = self._problem(write_bytes + beside_bytes)
-        self._lacking_bytes = write_bytes + beside_bytes if problem is not None else 0
+        problem = self._problem(write_bytes + running_bytes)
+        self._lacking_bytes = write_bytes + running_bytes if problem is not None else 0
         if problem is not None:
             raise problem
         if self.bytes_per_second:

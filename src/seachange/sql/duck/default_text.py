@@ -74,15 +74,15 @@ def read_drawn(text: str) -> DrawnDefault:
     return DrawnDefault(_only_source(tokens), "".join(pieces), tuple(sequences))
 
 
-def settle(column: Column, now_us: int, draw: Callable[[DescriptorId], str]) -> str:
+def resolve_default(column: Column, now_us: int, draw: Callable[[DescriptorId], str]) -> str:
     """A default as DuckDB text without parameters and sequences; `draw` returns the text for a sequence's value."""
     drawn = read_drawn(drawn_text(column))
-    settled = drawn.text
+    resolved = drawn.text
     for parameter in (TRANSACTION, STATEMENT, CLOCK):
-        settled = settled.replace(f"${parameter})", f"{now_us})")
+        resolved = resolved.replace(f"${parameter})", f"{now_us})")
     for number, sequence_id in enumerate(drawn.sequences):
-        settled = settled.replace(f'"s{number}"', f"({draw(sequence_id)})")
-    return settled
+        resolved = resolved.replace(f'"s{number}"', f"({draw(sequence_id)})")
+    return resolved
 
 
 def _replace(tokens: list[Token], at: int, sequences: list[DescriptorId]) -> tuple[int, str | None]:

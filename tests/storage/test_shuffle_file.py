@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seachange import errors
 from seachange.model.ids import SegmentId
-from seachange.storage.shuffle_file import ShuffleFile, ShuffleWriter, passing_name, read_range
+from seachange.storage.shuffle_file import ShuffleFile, ShuffleWriter, read_range, shuffle_name
 from tests.storage.samples import Store
 
 SCHEMA = pa.schema([("c1", pa.int64()), ("c2", pa.string())])
@@ -29,7 +29,7 @@ def places(rows: pa.RecordBatch) -> NDArray[np.uint16]:
 def write(store: Store) -> ShuffleFile:
     with ShuffleWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
         for rows in (chunk(0, 10), chunk(10, 1), chunk(11, 30)):
-            writer.deal(rows, places(rows))
+            writer.write(rows, places(rows))
         return writer.finish()
 
 
@@ -49,16 +49,16 @@ def test_each_range_has_its_rows(store: Store):
 
 def test_a_file_that_is_not_whole_is_noticed(store: Store):
     file = write(store)
-    path = Path(store.files.path(passing_name(file.id)))
-    store.warehouse.check_passing([file])
+    path = Path(store.files.path(shuffle_name(file.id)))
+    store.warehouse.check_shuffle_files([file])
     store.warehouse.forget(file.id)
     content = path.read_bytes()
     path.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
     with pytest.raises(errors.SegmentDamaged, match=r"\.arrow.*checksum"):
-        store.warehouse.check_passing([file])
+        store.warehouse.check_shuffle_files([file])
     path.write_bytes(b"")
     with pytest.raises(errors.SegmentDamaged, match="truncated"):
-        store.warehouse.check_passing([file])
+        store.warehouse.check_shuffle_files([file])
     with pytest.raises(errors.SegmentDamaged):
         list(read_range(store.files, file, 0))
 
@@ -66,7 +66,7 @@ def test_a_file_that_is_not_whole_is_noticed(store: Store):
 def test_what_is_not_finished_leaves_no_file(store: Store):
     def begin() -> None:
         with ShuffleWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
-            writer.deal(chunk(0, 10), places(chunk(0, 10)))
+            writer.write(chunk(0, 10), places(chunk(0, 10)))
             raise errors.QueryCanceled(reason="user request")
 
     with pytest.raises(errors.QueryCanceled):
@@ -76,6 +76,6 @@ def test_what_is_not_finished_leaves_no_file(store: Store):
 
 def test_it_is_deleted_by_its_id(store: Store):
     file = write(store)
-    assert store.files.names() == [passing_name(file.id)]
+    assert store.files.names() == [shuffle_name(file.id)]
     store.warehouse.delete(file.id)
     assert store.files.names() == []
