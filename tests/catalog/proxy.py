@@ -47,7 +47,7 @@ class CuttingProxy:
         with suppress(OSError):
             while data := server.recv(65_536):
                 if self.cut is Cut.REPLY:
-                    # The server has done what it was asked for; nobody hears of it.
+                    # The server has done the work; its answer is lost.
                     self.cut = Cut.NEVER
                     break
                 client.sendall(data)

@@ -1,4 +1,4 @@
-"""Garbage: what is given up, what stays, and what a new node still finds."""
+"""Garbage collection: what is removed, what stays, and what a new node still finds."""
 
 from seachange.catalog.port import Catalog
 from seachange.model.ids import GenerationId, IndexId, SegmentId, Seq
@@ -114,7 +114,7 @@ def test_intents_of_the_dead_and_abandoned_ones_are_garbage(catalog: Catalog):
     catalog.abandon_segments(alive, (SegmentId(abandoned),))
     catalog.end_node(dead)
     assert catalog.collect(alive, 0) == (abandoned, *theirs)
-    # Nobody can attach them any more, and nobody abandons for another.
+    # Their epoch is dead: it cannot attach them, and no other node may abandon them.
     for id_ in (abandoned, theirs[0]):
         what = request(0, segments=(segment(id_),))
         assert submit(catalog, alive, what) == Superseded(f"segment {id_}")

@@ -1,8 +1,8 @@
 """Random commits, compactions, marks and collections against a model that remembers everything.
 
-Every delta carries a token. What a snapshot reads must be exactly the tokens committed at or below it, and no file
-that it names may ever have been given away as garbage; nor one that a node still uses which has followed the log no
-further than its mark.
+Every delta carries a token. A snapshot must read exactly the tokens committed at or below it, and no file that it names
+may ever have been returned as garbage; nor one that a node still uses which has followed the log no further than its
+mark.
 """
 
 from hypothesis import HealthCheck, settings
@@ -84,7 +84,7 @@ class CollectMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, INDEXES - 1), reuse=st.booleans(), data=st.data())
     def compact(self, number: int, reuse: bool, data: st.DataObject) -> None:
-        """Folds up to a sequence at or above every mark's, keeping the files that are there if `reuse`."""
+        """Compacts up to a sequence at or above every mark, keeping the existing files if `reuse`."""
         index = self.indexes[number]
         newest = self.catalog.newest_generation(index)
         low = max(newest.base if newest else self.start, self.marks[self.writer])

@@ -118,7 +118,7 @@ def test_bulk_writes_are_validated_outside_the_lock(
     assert isinstance(outcome, Committed)
 
 
-def test_a_conflict_is_told_before_a_revalidation(catalog: Catalog):
+def test_conflict_takes_precedence_over_revalidation(catalog: Catalog):
     epoch = register(catalog)
     accept(catalog, epoch, bulk=(5,), touched=(5,))
     accept(catalog, epoch, writes=(1,))
@@ -140,7 +140,7 @@ def test_a_commit_id_commits_once(catalog: Catalog):
     assert catalog.head() == 2
 
 
-def test_looking_up_an_absent_commit_burns_its_id(catalog: Catalog):
+def test_lookup_of_an_unknown_commit_tombstones_its_id(catalog: Catalog):
     epoch = register(catalog)
     what = request(0, writes=(1,))
     assert catalog.outcome(what.commit_id) is None
@@ -173,7 +173,7 @@ def test_the_fence_refuses_commits_planned_below_min_version(catalog: Catalog):
     epoch = register(catalog)
     accept(catalog, epoch, descriptors=(publish(1, 0, 1),))
     accept(catalog, epoch, descriptors=(publish(1, 1, 2),))
-    # A new version alone fences nobody.
+    # A new version alone fences no writer.
     accept(catalog, epoch, versions=uses(1, 1))
     accept(catalog, epoch, raises=(raise_to(1, 2),), versions=uses(1, 1))
     assert catalog.min_versions() == {1: 2}
@@ -315,7 +315,7 @@ def test_the_first_rule_that_fails_answers(catalog: Catalog):
     assert submit(catalog, epoch, what) == Conflict(Seq(1))
 
 
-def test_senseless_requests_are_our_bug(catalog: Catalog):
+def test_invalid_requests_are_bugs(catalog: Catalog):
     epoch = register(catalog)
     changed_twice = request(0, descriptors=(publish(1, 0, 1), publish(1, 1, 2)))
     swapped_twice = request(0, generations=(swap(1, None, 0), swap(1, None, 0)))

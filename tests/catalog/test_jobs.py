@@ -112,7 +112,7 @@ def test_what_a_job_lets_go_is_garbage(catalog: Catalog):
     assert collect(catalog) == (one, two, three)
 
 
-def test_nobody_else_keeps_or_attaches_the_files_of_a_job(catalog: Catalog):
+def test_files_of_a_job_belong_to_it_alone(catalog: Catalog):
     epoch = register(catalog)
     (file,) = reserve(catalog, epoch)
     accept(catalog, epoch, jobs=(change(1, 0, files=(file,)),))
@@ -128,7 +128,7 @@ def test_nobody_else_keeps_or_attaches_the_files_of_a_job(catalog: Catalog):
     )
 
 
-def test_the_history_is_told_in_order(catalog: Catalog):
+def test_events_are_returned_in_order(catalog: Catalog):
     catalog.log_event("one")
     catalog.log_event("two", JobId(4))
     assert [(e.job_id, e.text) for e in catalog.events()] == [(0, "one"), (4, "two")]
@@ -142,7 +142,7 @@ def test_writers_have_a_mark_of_their_own(catalog: Catalog):
     for _ in range(3):
         accept(catalog, epoch)
     assert [node.write_mark for node in catalog.nodes()] == [0]
-    catalog.heartbeat(epoch, catalog.head(), catalog.head(), '["somebody"]')
+    catalog.heartbeat(epoch, catalog.head(), catalog.head(), '["session 1"]')
     catalog.heartbeat(epoch, catalog.head())
     (node,) = catalog.nodes()
     assert (node.low_water, node.write_mark, node.holders) == (3, 3, "[]")

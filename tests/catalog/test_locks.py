@@ -1,4 +1,4 @@
-"""Locks between nodes: who is granted what, who waits for whom, and what stands against a commit."""
+"""Locks between nodes: grants, waits, and commits that a lock blocks."""
 
 import pytest
 
@@ -97,7 +97,7 @@ def test_waiters_go_in_turn_and_keep_it(catalog: Catalog):
     assert not catalog.lock_queues().waits
 
 
-def test_whoever_strengthens_goes_first(catalog: Catalog):
+def test_lock_upgrade_goes_first(catalog: Catalog):
     epoch = register(catalog)
     take(catalog, epoch, ONE, wish(1, SHARE))
     take(catalog, epoch, TWO, wish(1, UPDATE), policy=WAIT)
@@ -134,7 +134,7 @@ def test_locks_end_when_the_epoch_expires(catalog: Catalog):
     assert take(catalog, there, ONE, wish(1)) == (True,)
 
 
-def test_a_lock_stands_against_the_commits_of_others(catalog: Catalog):
+def test_lock_blocks_commits_of_others(catalog: Catalog):
     here, there = register(catalog), register(catalog)
     take(catalog, here, ONE, wish(10))
     head = catalog.head()
@@ -146,7 +146,7 @@ def test_a_lock_stands_against_the_commits_of_others(catalog: Catalog):
     assert isinstance(submit(catalog, there, request(catalog.head(), writes=[10], actor=1)), Committed)
 
 
-def test_a_lock_stands_against_a_large_commit_too(catalog: Catalog):
+def test_lock_blocks_large_commits_of_others(catalog: Catalog):
     here, there = register(catalog), register(catalog)
     take(catalog, here, ONE, wish(4_999), wish(9_000))
     many = request(catalog.head(), writes=range(5_000), actor=1)
@@ -184,7 +184,7 @@ def test_the_head_is_that_of_the_grant(catalog: Catalog):
     assert catalog.take_locks(epoch, ONE, [wish(1)], WAIT, MANY).head == catalog.head()
 
 
-def test_a_table_lock_stands_against_commits_that_write_to_the_table(catalog: Catalog):
+def test_table_lock_blocks_commits_to_the_table(catalog: Catalog):
     here, there = register(catalog), register(catalog)
     accept(catalog, here, descriptors=(publish(5, 0, 1, "t", (50, 51)), publish(6, 0, 1, "u", (60,))))
     take(catalog, here, ONE, wish(1, TableLock.SHARE, guard=5), wish(2, TableLock.ROW_SHARE, guard=NO_GUARD))

@@ -113,7 +113,7 @@ def test_a_commit_waits_for_a_server_that_comes_back(catalog: PostgresCatalog, p
     assert catalog.head() == 3
 
 
-def test_an_outcome_that_stays_unknown_is_said_to_be(postgres_catalog_url: str, postgres_server: LocalPostgres):
+def test_unknown_commit_outcome_is_reported(postgres_catalog_url: str, postgres_server: LocalPostgres):
     catalog = PostgresCatalog(postgres_catalog_url, SYSTEM_CLOCK, patience_s=0.2)
     epoch = register(catalog)
     what = request(0)

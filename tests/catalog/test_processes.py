@@ -16,7 +16,7 @@ FAIR_COMMITS = 1_000
 
 
 def start_workers(url: str, work: str, number: int, processes: int) -> list[list[int]]:
-    """Runs workers that start together; gives the numbers each has printed."""
+    """Runs workers that start together; returns the numbers that each has printed."""
     with ExitStack() as stack:
         started = [
             stack.enter_context(Fork("tests.catalog.worker", url, work, str(number), str(processes)))
@@ -28,7 +28,7 @@ def start_workers(url: str, work: str, number: int, processes: int) -> list[list
 
 
 def run_until_killed(url: str, work: str, fault: str) -> str:
-    """What a process printed that dies at `fault`."""
+    """The output of a process that dies at `fault`."""
     with Fork("tests.catalog.worker", url, work, "1", "1", fault=fault) as process:
         printed = process.stdout.read().decode()
         assert process.wait() == -signal.SIGKILL, process.stderr.read().decode()

@@ -165,7 +165,7 @@ def test_an_index_may_be_created_complete_with_rows_of_the_same_commit(catalog: 
     assert [delta.seq for delta in contents.deltas] == [2]
 
 
-def test_who_relied_on_a_key_is_found(catalog: Catalog):
+def test_first_reliance_finds_the_commit(catalog: Catalog):
     epoch = register(catalog)
     first = accept(catalog, epoch, writes=(7,), shares=(5, 6))
     accept(catalog, epoch, writes=(5,))

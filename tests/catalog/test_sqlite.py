@@ -17,7 +17,7 @@ from tests.catalog.builders import accept, batch, register, request, submit
 
 
 class HandClock:
-    """Goes on when it is told to."""
+    """Advances on request."""
 
     def __init__(self) -> None:
         self.now_us = 1_000_000

@@ -1,4 +1,4 @@
-"""Hearing of what other processes publish."""
+"""Notification of publications by other processes."""
 
 import threading
 
@@ -9,7 +9,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 
-def test_others_descriptors_are_heard_of(open_one: Opener):
+def test_watch_reports_descriptors_of_other_processes(open_one: Opener):
     here, there = open_one(), open_one()
     epoch = register(there)
     watch = here.watch()

@@ -18,14 +18,14 @@ def open_only(catalog: Catalog, epoch: Epoch, number: int) -> None:
 
 
 def commit_once(catalog: Catalog, epoch: Epoch, number: int) -> None:
-    """Says what it commits before it does."""
+    """Prints what it commits before it does."""
     what = request(0, writes=(1,), batches=(batch(),))
     print(what.commit_id.hex(), flush=True)
     submit(catalog, epoch, what)
 
 
 def commit_number(catalog: Catalog, epoch: Epoch, number: int) -> None:
-    """Keys of its own and one that all processes share, so that some conflict and are tried again."""
+    """Keys of its own and one that all processes share, so that some conflict and are retried."""
     at = catalog.head()
     for step in range(number):
         keys = (epoch * 1_000_000 + step, -(step % 7) - 1)

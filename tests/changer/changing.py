@@ -32,7 +32,7 @@ def prepare(place: Place) -> None:
 
 
 def begin(node: Node, *statements: str) -> JobId:
-    """Runs statements of which the last leaves its job to others."""
+    """Runs statements, of which the last starts a job that the test runs."""
     session = Session(node)
     for statement in ("set seachange.concurrently = 'async'", *statements):
         rows = session.execute(statement).rows
@@ -42,7 +42,7 @@ def begin(node: Node, *statements: str) -> JobId:
 
 
 def run(node: Node, job_id: JobId, drain_ms: int = 200) -> Job:
-    """Goes on with a job to its end, or to a pause, in this thread."""
+    """Runs a job to its end, or to a pause, in this thread."""
     never = threading.Event()
 
     def pause(seconds: float) -> None:
@@ -90,7 +90,7 @@ def ask(node: Node, sql: str) -> list[tuple[Any, ...]]:
 
 
 def judge(node: Node, job_id: int, status: JobStatus, name: str = "item_code") -> None:
-    """The job has ended so, its index is there or not, the data is in order, and nothing is left behind."""
+    """The job has ended with this status, its index exists or not, the data is consistent, and no garbage is left."""
     record = node.parts.catalog.job(JobId(job_id))
     assert record is not None
     assert record.status is status

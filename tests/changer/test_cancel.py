@@ -24,7 +24,7 @@ PATIENT_MS = 600_000
 
 @pytest.fixture
 def worker(shop: Place) -> Iterator[Node]:
-    """A node that does what a worker does."""
+    """A node with a running worker."""
     opened = open_node(shop.data, shop.catalog, name="worker")
     yield opened
     FAULTS.disarm()
@@ -41,14 +41,14 @@ def cancel(node: Node, job_id: JobId) -> str:
 
 @pytest.mark.parametrize("occurrence", [1, 2, 4, *range(6, 9)])
 def test_one_commit_decides_between_a_cancel_and_the_publication(node: Node, occurrence: int):
-    """The cancel comes after the runner has decided on its next commit and before that is made, at each in turn."""
+    """The cancel comes after the runner has prepared its next commit and before it is sent, at each commit in turn."""
     job_id = begin(node, UNIQUE)
     answers: list[str] = []
     FAULTS.arm("commit.queued", lambda: answers.append(cancel(node, job_id)), occurrence)
     run(node, job_id)
     FAULTS.disarm()
     accepted = answers == [""]
-    # Before, past the point of no return, and when it is over.
+    # Before publication, after it, and when the job is finished.
     assert answers in ([""], ["55006"], [])
     judge(node, job_id, JobStatus.CANCELED if accepted else JobStatus.SUCCEEDED)
 
@@ -61,7 +61,7 @@ def interrupted(node: Node, interrupts: SessionInterrupts, job_id: JobId) -> Non
 
 
 @pytest.mark.parametrize(("verb", "status"), [("cancel", JobStatus.CANCELED), ("pause", JobStatus.PAUSED)])
-def test_a_drain_is_cut(worker: Node, shop: Place, verb: str, status: JobStatus):
+def test_request_interrupts_drain(worker: Node, shop: Place, verb: str, status: JobStatus):
     with SqlProcess(shop, expiry_ms=60_000) as process:
         process.run("begin")
         process.run("insert into item values (1001, 'new', 1)")
@@ -80,7 +80,7 @@ def test_a_drain_is_cut(worker: Node, shop: Place, verb: str, status: JobStatus)
         assert process.run("commit") == []
 
 
-def test_the_wait_after_an_error_is_cut(worker: Node):
+def test_request_interrupts_pause_after_error(worker: Node):
     def fail() -> None:
         FAULTS.arm("job.built", fail)
         raise errors.DiskFull(file="a segment")
@@ -104,8 +104,8 @@ def _events_like(node: Node, text: str) -> bool:
 
 
 @pytest.mark.parametrize("request_", [JobRequest.PAUSE, JobRequest.CANCEL])
-def test_a_query_inside_of_a_kernel_is_cut(node: Node, request_: JobRequest):
-    """Whatever runs under the interrupts of the job ends by a nudge, and the job does what was asked."""
+def test_request_interrupts_query_of_kernel(node: Node, request_: JobRequest):
+    """Anything that runs under the interrupts of the job ends by a nudge, and the job handles the request."""
     job_id = begin(node, UNIQUE)
     interrupts = SessionInterrupts()
     cut: list[str] = []
@@ -132,5 +132,5 @@ def test_a_query_inside_of_a_kernel_is_cut(node: Node, request_: JobRequest):
     assert cut == ["cut"]
     status = JobStatus.PAUSED if request_ is JobRequest.PAUSE else JobStatus.CANCELED
     assert ask(node, "select status from seachange.jobs") == [(status.value,)]
-    # Nothing of it is left for the next statement of a session.
+    # The nudge does not affect the next statement of a session.
     interrupts.check()

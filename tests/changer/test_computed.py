@@ -1,4 +1,4 @@
-"""Columns whose values are computed for the rows that there are come into being while others write."""
+"""Columns with computed values for existing rows are added while others write."""
 
 from contextlib import ExitStack, closing
 
@@ -37,7 +37,7 @@ def started(shop: Place, node: Node) -> Node:
 @pytest.mark.parametrize(
     ("what", "moment"), [("uuid", "before"), ("uuid", "backfill"), ("uuid", "mutation"), ("serial", "before")]
 )
-def test_values_are_drawn_once(shop: Place, started: Node, what: str, moment: str):
+def test_default_is_drawn_once_per_row(shop: Place, started: Node, what: str, moment: str):
     with ExitStack() as stack:
         there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
         late = {how: stack.enter_context(closing(Session(there))) for how in WRITES}
@@ -61,7 +61,7 @@ def test_values_are_drawn_once(shop: Place, started: Node, what: str, moment: st
     rows = dict(map(tuple, ask(started, "select id, u from item")))
     assert None not in rows.values()
     assert len(set(rows.values())) == len(rows) == 500 + 1 - 1 + 1500
-    # A row whose key is changed by somebody who does not know of the column counts as another.
+    # A row whose key is changed by a writer that does not know the column counts as a new row.
     assert {id_: u for id_, u in seen.items() if id_ not in (9, 10)} == {i: u for i, u in rows.items() if i in seen}
     assert check(started) == []
 
@@ -112,8 +112,8 @@ def test_a_row_without_a_value_fails_the_change(started: Node):
         ("minvalue 1 maxvalue 500", list(range(1, 501)), 1),
     ],
 )
-def test_a_sequence_that_starts_over(node: Node, options: str, drawn: list[int], following: int):
-    """It stands where it would if the rows had drawn from it one by one."""
+def test_cycling_sequence_ends_as_if_drawn_row_by_row(node: Node, options: str, drawn: list[int], following: int):
+    """It ends where it would if the rows had drawn from it one by one."""
     ask(node, f"create sequence q {options} cycle")
     ask(node, "alter table item add column s int default nextval('q')")
     assert sorted({s for (s,) in ask(node, "select s from item")}) == drawn
@@ -124,7 +124,7 @@ def test_a_sequence_that_starts_over(node: Node, options: str, drawn: list[int],
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
-def test_a_sequence_that_ends_too_early(node: Node):
+def test_exhausted_sequence_fails_the_change(node: Node):
     ask(node, "create sequence q maxvalue 499")
     with pytest.raises(errors.Error) as caught:
         ask(node, "alter table item add column s int default nextval('q')")

@@ -1,4 +1,4 @@
-"""The type of a column changes while others write: a row that has no value of the new type fails the change."""
+"""The type of a column changes while others write: a row without a value of the new type fails the change."""
 
 import signal
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.support.workers import wait_until
 EXPIRY_MS = 500
 
 ALTER = "alter table concurrently item alter column code type int using substr(code, 2)::int"
-# What the job does next when somebody writes: the last publishes the new column.
+# The next step of the job when another session writes: the last one publishes the new column.
 MOMENTS = ["drain", "backfill", "mutation"]
 
 
@@ -46,7 +46,7 @@ def test_a_row_that_cannot_be_converted_fails_the_change(node: Node, moment: str
 
 
 @pytest.mark.parametrize("how", ["delete from item where id = 7", "update item set code = 'c7' where id = 7"])
-def test_a_row_that_is_put_right_in_time_does_not(node: Node, how: str):
+def test_row_corrected_before_publication_does_not_fail_the_change(node: Node, how: str):
     def write() -> None:
         ask(node, "update item set code = 'what' where id = 7")
         ask(node, how)
@@ -57,8 +57,8 @@ def test_a_row_that_is_put_right_in_time_does_not(node: Node, how: str):
     assert check(node) == []
 
 
-def test_what_is_no_longer_on_record_is_looked_for(node: Node):
-    """The keys of commits are forgotten below the floor, which nothing holds while a job waits."""
+def test_rows_are_checked_when_conflict_keys_were_collected(node: Node):
+    """The keys of commits are removed below the floor, which nothing holds while a job waits."""
 
     def forget() -> None:
         for id_ in (2000, 2001):
@@ -76,7 +76,7 @@ def test_what_is_no_longer_on_record_is_looked_for(node: Node):
 
 
 @pytest.mark.parametrize("moment", ["backfill", "mutation"])
-def test_a_transaction_that_comes_too_late_is_told_of_its_row(shop: Place, node: Node, moment: str):
+def test_late_transaction_gets_the_conversion_error_of_its_row(shop: Place, node: Node, moment: str):
     with closing(open_node(shop.data, shop.catalog, name="there")) as there, closing(Session(there)) as late:
 
         def write() -> None:
@@ -93,7 +93,7 @@ def test_a_transaction_that_comes_too_late_is_told_of_its_row(shop: Place, node:
     assert check(node) == []
 
 
-def test_indexes_that_compute_with_the_column_follow_it(node: Node):
+def test_expression_indexes_follow_the_converted_column(node: Node):
     ask(node, "create index item_double on item ((length(code) * 2), category)")
     ask(node, "create unique index item_long on item (code) where length(code) > 3")
 
@@ -112,14 +112,14 @@ def test_indexes_that_compute_with_the_column_follow_it(node: Node):
 
 
 @pytest.mark.parametrize("fault", ["job.raised", "job.unit", "job.attached", "job.published"])
-def test_another_node_goes_on_with_a_conversion(shop: Place, fault: str):
-    """What was converted, and as of when, is in the record."""
+def test_another_node_resumes_a_conversion(shop: Place, fault: str):
+    """The record says what was converted, and as of when."""
     with SqlProcess(shop, EXPIRY_MS, fault) as process:
         process.send(ALTER)
         assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
     with closing(open_node(shop.data, shop.catalog, name="survivor")) as survivor:
         survivor.jobs.paused = True
-        # Nobody has committed the publication yet, or it is done.
+        # The publication is not committed yet, or it is done.
         bad = fault != "job.published"
         if bad:
             ask(survivor, "insert into item values (1000, 'what', 1)")

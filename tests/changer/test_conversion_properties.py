@@ -43,7 +43,7 @@ NAMES = count(1)
 
 @dataclass
 class Twin:
-    """The rows as they are committed: texts, and what they were converted to once that is seen."""
+    """The committed rows: texts, and their converted values once these are public."""
 
     conversion: tuple[str, str]
     rows: dict[int, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Writer:
     open: bool = False
 
     def write(self) -> None:
-        # All run in one thread: who would wait for another gives up.
+        # All run in one thread: a writer that would have to wait gives up.
         self.session.execute("set lock_timeout = '1ms'")
         self.session.execute("begin")
         # So that it keeps seeing the column as it is now.
@@ -121,7 +121,7 @@ def run_one(node: Node, other: Node, conversion: tuple[str, str], first: dict[in
         (begins, begins + lasts, Writer(Session((node, other)[number % 2]), table, steps))
         for number, (begins, lasts, steps) in enumerate(careers)
     ]
-    # What it would take for the change to fail.
+    # What would make the change fail.
     reasons: list[str] = []
 
     def end(writer: Writer) -> None:
@@ -177,7 +177,7 @@ def run_one(node: Node, other: Node, conversion: tuple[str, str], first: dict[in
     ask(node, f"drop table {table}")
 
 
-def test_any_writers_beside_any_conversion():
+def test_random_writers_concurrent_with_random_conversions():
     with two_nodes() as (node, other):
 
         @settings(max_examples=10)

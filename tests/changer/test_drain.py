@@ -1,4 +1,4 @@
-"""Drains: whom a change waits for, for how long, and who says so."""
+"""Drains: which transactions a change waits for, for how long, and what is reported."""
 
 import signal
 import threading
@@ -28,7 +28,7 @@ def test_the_change_waits_for_an_open_transaction_of_another_process(node: Node,
         running = threading.Thread(target=lambda: run(node, job_id, PATIENT_MS))
         running.start()
         shown = f"select waiting_for from seachange.jobs where id = {job_id}"
-        # That node tells of its sessions as soon as it has heard of the publication.
+        # That node publishes its sessions as soon as it has applied the publication.
         wait_until(
             lambda: any("session 1" in (r[0] or "") for r in ask(node, shown)), "the change to say whom it waits for"
         )
@@ -56,7 +56,7 @@ def test_readers_and_idle_nodes_are_not_waited_for(node: Node, shop: Place):
 
 
 def test_idle_nodes_are_not_waited_for_where_nothing_was_published(node: Node, shop: Place):
-    """The first step of VALIDATE is a raise: the version that it is about has been known for long."""
+    """The first step of VALIDATE is a raise: its version has been published long ago."""
     ask(node, "alter table item add constraint positive check (id > 0) not valid")
     with SqlProcess(shop, expiry_ms=LATE_MS) as idle:
         idle.run("select 1")
@@ -65,7 +65,7 @@ def test_idle_nodes_are_not_waited_for_where_nothing_was_published(node: Node, s
     assert not ask(node, "select event from seachange.events where event like 'no longer waits%'")
 
 
-def test_patience_ends(node: Node, shop: Place):
+def test_drain_ends_at_its_timeout(node: Node, shop: Place):
     with SqlProcess(shop) as process:
         process.run("begin")
         process.run("insert into item values (3001, 'c7', 1)")
@@ -73,12 +73,12 @@ def test_patience_ends(node: Node, shop: Place):
         assert run(node, job_id, 100).status is JobStatus.SUCCEEDED
         events = [event for (event,) in ask(node, "select event from seachange.events")]
         assert any(event.startswith("no longer waits for node") for event in events)
-        # What was planned before the change is not committed as it is: it would be a duplicate.
+        # A row that was planned before the change is not committed as it is: it would be a duplicate.
         assert process.run("commit") in ("40001", "23505")
     judge(node, job_id, JobStatus.SUCCEEDED)
 
 
-def test_lock_timeout_takes_the_change_back(node: Node, shop: Place):
+def test_lock_timeout_reverts_the_change(node: Node, shop: Place):
     session = Session(node)
     session.execute("set lock_timeout = '100ms'")
     with SqlProcess(shop) as process:
@@ -92,7 +92,7 @@ def test_lock_timeout_takes_the_change_back(node: Node, shop: Place):
     judge(node, 1, JobStatus.FAILED)
 
 
-def test_a_statement_that_is_canceled_takes_its_change_back(node: Node, shop: Place):
+def test_cancelled_statement_reverts_its_change(node: Node, shop: Place):
     session = Session(node)
     session.execute("set seachange.drain_timeout = '60s'")
     session.execute("set statement_timeout = '300ms'")

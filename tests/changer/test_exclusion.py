@@ -1,4 +1,4 @@
-"""What becomes of a change that meets another of the same table: every row of the planner's table, on real jobs."""
+"""A change that meets another one of the same table: every row of the planner's table, on real jobs."""
 
 import threading
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ IN_BLOCK = [case for case in CASES if case[0] not in (ChangeKind.WORK, ChangeKin
 
 @contextmanager
 def statement(session: Session, *texts: str) -> Iterator[list[str]]:
-    """Sends statements from another thread, and gives how they have ended."""
+    """Sends statements from another thread; yields the list of their outcomes."""
     ended: list[str] = []
 
     def send() -> None:
@@ -140,8 +140,8 @@ def test_a_drop_waits_for_what_is_past_its_point_of_no_return(node: Node, sessio
 
 @ON_SQLITE
 @pytest.mark.parametrize(("kind", "sql"), IN_BLOCK, ids=[sql for _, sql in IN_BLOCK])
-def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKind, sql: str):
-    """What needs no job waits there too, and then finds what the job has done."""
+def test_change_in_a_block_is_decided_alike(node: Node, session: Session, kind: ChangeKind, sql: str):
+    """A change without a job waits too, and then sees the result of the job."""
     job_id = begin(node, UNIQUE)
     proceeds = decide(ChangeKind.WORK, kind).answer is ExclusionDecision.PROCEED
     with statement(session, "begin", "insert into other values (1001, 'x')", sql) as ended:
@@ -160,7 +160,7 @@ def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKin
 @ON_SQLITE
 @pytest.mark.parametrize("end", ["rollback", "commit"])
 def test_in_a_block_a_drop_does_not_end_a_job(node: Node, session: Session, end: str):
-    """Nobody could bring it back if the block is rolled back."""
+    """It could not be restored if the block is rolled back."""
     job_id = begin(node, UNIQUE)
     with statement(session, "begin", "drop table item", end) as ended:
         waits(session, job_id)
@@ -184,8 +184,8 @@ BLOCKS = [
 @ON_SQLITE
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("label", LABELS)
-def test_labels_are_given_beside_an_open_change(node: Node, session: Session, block: str, label: str):
-    """Nobody waits, and both are there in the end; of two comments on the same the later."""
+def test_comments_and_grants_do_not_wait_for_an_open_change(node: Node, session: Session, block: str, label: str):
+    """Neither waits, and both take effect; of two comments on the same object, the later one."""
     session.execute("begin")
     session.execute(block)
     session.execute("insert into other values (1001, 'x')")
@@ -204,10 +204,10 @@ def test_labels_are_given_beside_an_open_change(node: Node, session: Session, bl
 @ON_SQLITE
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize(("change", "sqlstate"), [("add column more int", ""), ("drop column code", "40001")])
-def test_a_change_beside_labels_that_are_not_given_yet(
+def test_change_does_not_wait_for_uncommitted_comments_and_grants(
     node: Node, session: Session, label: str, change: str, sqlstate: str
 ):
-    """Only what they are about has to be there still."""
+    """Only the objects that they refer to must still exist."""
     with statement(session, "begin", label, "insert into other values (1001, 'x')") as ended:
         pass
     assert ended == [""]
@@ -220,7 +220,7 @@ def test_a_change_beside_labels_that_are_not_given_yet(
 
 @ON_SQLITE
 @pytest.mark.parametrize("said", ["null", "'later'"])
-def test_a_comment_during_a_change_of_type_is_the_last_word(node: Node, said: str):
+def test_comment_during_a_type_change_is_kept(node: Node, said: str):
     job_id = begin(
         node,
         "alter table item add constraint u unique (code)",
@@ -255,7 +255,7 @@ def test_in_a_block_lock_timeout_ends_the_wait(node: Node, session: Session):
         (["begin isolation level serializable", "select 1"], "40001"),
     ],
 )
-def test_block_with_one_snapshot_is_to_be_run_again(node: Node, session: Session, first: list[str], outcome: str):
+def test_block_with_one_snapshot_must_be_retried(node: Node, session: Session, first: list[str], outcome: str):
     job_id = begin(node, UNIQUE)
     with statement(session, *first, "alter table item add column more int") as ended:
         waits(session, job_id)

@@ -1,4 +1,4 @@
-"""The type of a primary key changes by an expression while others write: rows stay apart, or the change fails."""
+"""The type of a primary key changes by an expression while others write: rows stay distinct, or the change fails."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -22,7 +22,7 @@ ROWS = [("a1", 1), ("a2", 2), ("a3", 3)]
 
 @pytest.fixture
 def catalog_kind() -> str:
-    """The other one is looked at by the bench, with the same change."""
+    """The schema change cases cover the other catalog with the same change."""
     return "sqlite"
 
 
@@ -35,7 +35,7 @@ def words(node: Node) -> Node:
 
 
 def at_step(number: int, act: Callable[[], object]) -> Callable[[str], object]:
-    """Before the step of this number, whatever it does."""
+    """Before the step of this number."""
     steps = iter(range(100))
     return lambda stage: act() if next(steps) == number else None
 
@@ -46,7 +46,7 @@ def each(node: Node, *statements: str) -> None:
 
 
 def rows(node: Node) -> list[tuple[object, ...]]:
-    """By the primary index; the other one has the same."""
+    """By the primary index; the secondary one has the same."""
     found = ask(node, "select id, n from word order by id")
     assert ask(node, "select id, n from word where n >= 0 order by id") == found
     assert check(node) == []
@@ -58,7 +58,7 @@ STEPS = range(9)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_others_write_is_converted(words: Node, step: int):
+def test_concurrent_writes_are_converted(words: Node, step: int):
     write = at_step(
         step,
         lambda: each(
@@ -67,7 +67,7 @@ def test_what_others_write_is_converted(words: Node, step: int):
             "update word set id = 'b22' where id = 'a2'",
             "delete from word where id = 'a1'",
             "update word set n = 33 where id = 'a3'",
-            # What would not do is gone in time.
+            # The bad rows are removed in time.
             "insert into word values ('wrong', 5), ('b0', 6), ('worse', 7)",
             "delete from word where id = 'wrong'",
             "update word set id = 'b40', n = 40 where id = 'worse'",
@@ -88,7 +88,7 @@ def test_what_others_write_is_converted(words: Node, step: int):
     ("stays", "sqlstate", "told"), [("wrong", "22P02", '"rong"'), ("b0", "23502", "(id)=(b0)")], ids=["text", "null"]
 )
 def test_a_row_without_a_key_fails_the_change(words: Node, step: int, stays: str, sqlstate: str, told: str):
-    """Also where another such row has come and gone, which would be the same entry of the new index."""
+    """Also if another such row, which would be the same entry of the new index, was inserted and deleted."""
     write = at_step(
         step,
         lambda: each(
@@ -106,8 +106,8 @@ def test_a_row_without_a_key_fails_the_change(words: Node, step: int, stays: str
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_two_rows_never_become_one(words: Node, step: int):
-    """Either the change fails for it, or whoever writes the second is told."""
+def test_concurrent_rows_with_equal_new_keys_do_not_merge(words: Node, step: int):
+    """Either the change fails because of it, or the writer of the second row gets the error."""
     refused = []
 
     def write() -> None:
@@ -124,12 +124,12 @@ def test_two_rows_never_become_one(words: Node, step: int):
         assert job.failure is not None
         assert job.failure.sqlstate == "23505"
         assert rows(words) == [*ROWS, ("b3", 9)]
-    # Nobody checks keys before every entry is there.
+    # Keys are not checked before every entry exists.
     assert bool(refused) is (step > 2)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_transaction_that_comes_late(shop: Place, words: Node, step: int):
+def test_late_transaction_with_a_bad_key_is_refused(shop: Place, words: Node, step: int):
     with closing(open_node(shop.data, shop.catalog, name="there")) as there:
         good, bad, twin = (Session(there) for _ in range(3))
         told: dict[Session, str] = {}
@@ -155,7 +155,7 @@ def test_a_transaction_that_comes_late(shop: Place, words: Node, step: int):
     assert rows(words) == [(1, 1), (3, 3), (17, 17), (22, 2)]
 
 
-def test_a_large_load_beside_it(words: Node):
+def test_bulk_load_during_key_conversion(words: Node):
     """Rows without a key are in no file of the new index."""
     load = "insert into word select 'a' || i, i from generate_series(10, 20000) g(i)"
     wrong = "insert into word select 'w' || repeat('x', i % 3 + 1) || i, i from generate_series(1, 3000) g(i)"
@@ -170,8 +170,8 @@ def test_a_large_load_beside_it(words: Node):
 
 
 @pytest.mark.parametrize("type_", ["int", "text"])
-def test_many_rows_whose_keys_are_made_of_what_changes(words: Node, type_: str, monkeypatch: pytest.MonkeyPatch):
-    """The new key has the name of the old one, and entries of the index that shows it to be one have both."""
+def test_bulk_update_of_rows_whose_keys_are_converted(words: Node, type_: str, monkeypatch: pytest.MonkeyPatch):
+    """The new key has the name of the old one, and entries of the validating index contain both."""
     monkeypatch.setattr("seachange.sql.write.update.ROWS_MAX", 1)
     refused: list[str] = []
 
@@ -223,10 +223,10 @@ def test_keys_of_several_columns(node: Node, statement: str, expected: list[tupl
     ],
 )
 @pytest.mark.parametrize("step", [None, 1, 8])
-def test_keys_that_are_rounded_or_padded_into_one(
+def test_keys_that_become_equal_fail_the_change(
     node: Node, old: str, new: str, keys: tuple[str, str], twin: str, step: int | None
 ):
-    """Without USING too; nobody is refused before keys are checked."""
+    """Without USING too; no writer is refused before keys are checked."""
     ask(node, f"create table mark (k {old} primary key, n int)")
     ask(node, f"insert into mark values ('{keys[0]}', 1), ('{keys[1]}', 2)")
     before = ask(node, "select k, n from mark order by n")
@@ -247,8 +247,8 @@ def test_keys_that_are_rounded_or_padded_into_one(
     assert [i.name for i in node.epoch.schemas.newest.within().by_name["public", "mark"].indexes] == ["mark_pkey"]
 
 
-def test_a_row_that_its_writer_found_no_key_for_is_not_lost(words: Node, monkeypatch: pytest.MonkeyPatch):
-    """Whatever the conversion gives when it is looked at again."""
+def test_row_without_a_new_key_is_not_lost(words: Node, monkeypatch: pytest.MonkeyPatch):
+    """Even if the conversion gives a value when it is computed again."""
     computed = Derivation._computed
 
     def fail(self: Derivation, item: Any, rows: Any, duck: Any, lenient: bool = False) -> list[Any]:
@@ -266,9 +266,9 @@ def test_a_row_that_its_writer_found_no_key_for_is_not_lost(words: Node, monkeyp
     assert rows(words) == [*ROWS, ("b17", 17)]
 
 
-def test_a_cancel_while_a_key_is_computed_is_one(words: Node, monkeypatch: pytest.MonkeyPatch):
+def test_cancel_during_key_computation_cancels_the_statement(words: Node, monkeypatch: pytest.MonkeyPatch):
     def cancel(*_: object, **__: object) -> None:
-        raise errors.QueryCanceled(reason="somebody asked for it")
+        raise errors.QueryCanceled(reason="user request")
 
     def write() -> None:
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The process that runs a job is killed at every point of it; another node goes on from the record."""
+"""The process that runs a job is killed at every point of it; another node resumes from the record."""
 
 import signal
 
@@ -39,7 +39,7 @@ def _is_over(node: Node) -> bool:
     return not node.parts.catalog.jobs(unfinished=True)
 
 
-def test_the_one_that_takes_over_is_killed_too(shop: Place):
+def test_second_runner_is_killed_too(shop: Place):
     with SqlProcess(shop, EXPIRY_MS, "job.raised") as process:
         process.send(UNIQUE)
         assert process.wait() == -signal.SIGKILL

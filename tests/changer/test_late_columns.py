@@ -1,5 +1,5 @@
-"""Transactions that began before columns were replaced, or another primary key was drawn, and commit when all that is
-over: they stand before the change, and lose nothing by it."""
+"""Transactions that began before columns were replaced, or another primary key was drawn, and commit afterwards: they
+are ordered before the change, and lose nothing."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,7 +14,7 @@ from seachange.verify.consistency import check
 from tests.changer.changing import ask
 from tests.support.nodes import Place
 
-# The last of them shuts out who does not know what came before.
+# The last of them fences writers that do not know the earlier changes.
 SHUT = ("set seachange.drain_timeout = '50ms'", "create index item_shut on item (category)")
 
 
@@ -130,7 +130,7 @@ def test_rows_that_referred_to_others_in_a_table_that_is_gone(node: Node, late: 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_table_that_is_gone_and_was_written_to(node: Node, late: Session):
-    """Nothing would be left of what it was told to do."""
+    """Nothing would be left of its writes."""
     late.execute("insert into other values (1000, 'late')")
     change(node, "drop table other")
     with pytest.raises(errors.SerializationFailure) as caught:

@@ -1,4 +1,4 @@
-"""Transactions that began before rows were written anew, and commit when everybody sees the new ones."""
+"""Transactions that began before rows were rewritten, and commit after the new rows became public."""
 
 from contextlib import ExitStack, closing
 
@@ -18,7 +18,7 @@ CHANGES = {
     "type": "alter table concurrently item alter column code type int using substr(code, 2)::int",
     "key": "alter table concurrently item alter primary key using columns (number)",
 }
-# By what is to be done next: nobody knows of the change, all do, it is about to be seen.
+# By the next step: no node knows the change, all nodes do, it is about to become public.
 MOMENTS = ["before", "backfill", "mutation"]
 WRITES = {
     "insert": "insert into item values (1001, 'c1001', 1, 1001)",
@@ -68,7 +68,7 @@ def expected() -> set[tuple[object, ...]]:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("what", CHANGES)
-def test_all_of_them_commit(shop: Place, numbered: Node, what: str, moment: str):
+def test_late_transactions_commit(shop: Place, numbered: Node, what: str, moment: str):
     with ExitStack() as stack:
         there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
         writers = {how: stack.enter_context(closing(Session(there))) for how in WRITES}
@@ -86,7 +86,7 @@ def test_all_of_them_commit(shop: Place, numbered: Node, what: str, moment: str)
         write("before")
         job = run_between(numbered, begin(numbered, CHANGES[what]), write, drain_ms=50)
         assert job.status is JobStatus.SUCCEEDED
-        # Shuts out whoever knows the new rows only as ones to come.
+        # Fences transactions that know the new rows only as future ones.
         ask(numbered, "set seachange.drain_timeout = '50ms'; create index item_number on item (number)")
         for session in writers.values():
             session.execute("commit")
@@ -99,7 +99,7 @@ def test_all_of_them_commit(shop: Place, numbered: Node, what: str, moment: str)
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_row_that_was_changed_meanwhile_is_a_conflict(shop: Place, numbered: Node, what: str):
-    """By somebody who knows the new rows alone."""
+    """By a transaction that knows only the new rows."""
     with ExitStack() as stack:
         there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
         late = {how: stack.enter_context(closing(Session(there))) for how in ("other", "insert", "delete")}
@@ -132,7 +132,7 @@ def test_a_row_that_was_changed_meanwhile_is_a_conflict(shop: Place, numbered: N
 )
 @pytest.mark.parametrize("first", ["alter table item alter column code type text using code || '!'", "truncate item"])
 def test_what_a_serializable_transaction_has_read_of_rows_that_were_replaced(node: Node, first: str, read: str):
-    """Others write to an index that it knows nothing of."""
+    """Others write to an index that it does not know."""
     with closing(Session(node)) as late:
         late.execute("begin isolation level serializable")
         late.execute(f"select {read}")
@@ -151,7 +151,7 @@ READS = ["count(*) from item where category = 3", "code from item where id = 7",
 @pytest.mark.parametrize("read", [*READS, "count(*) from item"])
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_a_serializable_transaction_has_read_may_be_written_again(numbered: Node, what: str, read: str):
-    """To have the same rows elsewhere is not to write them; nor are others that it has not asked for."""
+    """The same rows in another index are not writes; nor are rows that it has not read."""
 
     def write(stage: str) -> None:
         if stage == "backfill" and read in READS:
@@ -189,8 +189,8 @@ def test_what_a_serializable_transaction_has_read_was_changed_before_or_after(nu
             late.execute("commit")
 
 
-def test_a_row_that_is_locked_stays_as_it_is(node: Node):
-    """Also for those who know it only as it is written anew."""
+def test_locked_row_is_not_changed_by_others(node: Node):
+    """Also for transactions that know it only in its rewritten form."""
     with closing(Session(node)) as locker:
 
         def lock(stage: str) -> None:

@@ -1,4 +1,4 @@
-"""Statements find their rows through every index that can be read while something else is on its way."""
+"""Statements find their rows through every readable index while another change is running."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.changer.changing import ask, begin, run
 
 @pytest.mark.parametrize("condition", ["id in (5, 6)", "code = 'c5'", "category = 5 and id = 5"])
 def test_rows_are_found_while_a_column_is_on_its_way(node: Node, condition: str):
-    """The key of an index over an expression is a column that nobody sees, and goes by a name of its own meanwhile."""
+    """The key of an index on an expression is a hidden column, which has a name of its own during the build."""
     run(node, begin(node, "create index concurrently item_code on item (code)"))
     run(node, begin(node, "create index concurrently item_category on item (category)"))
     job_id = begin(node, "create index concurrently item_lower on item (lower(code))")

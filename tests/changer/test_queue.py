@@ -1,4 +1,4 @@
-"""Asynchronous statements on a table that is being changed: they return at once, wait in turn, and fail together."""
+"""Asynchronous statements on a table that is being changed: they return at once, run in order, and fail together."""
 
 import signal
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ def statuses(node: Node) -> list[str]:
 
 
 def work_off(node: Node) -> None:
-    """Takes up what can be taken up until nothing is left."""
+    """Runs all runnable jobs until none is left."""
     while begun := node.jobs.take_up():
         for thread in begun:
             thread.join()
 
 
-def test_they_return_at_once_and_run_in_turn(worker: Node):
+def test_queued_statements_return_at_once_and_run_in_order(worker: Node):
     first, second, third = (begin(worker, statement) for statement in (UNIQUE, SECOND, THIRD))
     shown = "select id, status, stage, waiting_for from seachange.jobs where status = 'pending' order by id"
     assert ask(worker, shown) == [
@@ -55,7 +55,7 @@ def test_they_return_at_once_and_run_in_turn(worker: Node):
     assert ask(worker, begun) == [(first,), (second,), (third,)]
 
 
-def test_one_whose_epoch_ends_meanwhile_is_queued_under_the_next(worker: Node):
+def test_statement_is_queued_in_a_new_epoch(worker: Node):
     first = begin(worker, UNIQUE)
     FAULTS.arm("commit.queued", lambda: worker.parts.catalog.end_node(worker.epoch.epoch))
     try:
@@ -80,7 +80,7 @@ def test_a_failure_fails_what_was_queued_behind_it(worker: Node):
         assert "item_category" in text
 
 
-def test_a_statement_that_is_wrong_by_then_fails_alone(worker: Node):
+def test_queued_statement_that_became_invalid_fails_alone(worker: Node):
     begin(worker, UNIQUE)
     begin(worker, "alter table concurrently item drop column category")
     begin(worker, SECOND)
@@ -106,7 +106,7 @@ def test_what_is_queued_can_be_canceled_and_paused(worker: Node, verb: str, stat
     assert ("item_second" in indexes(worker)) == (status == "paused")
 
 
-def test_a_statement_that_waits_stands_behind_the_queue(worker: Node):
+def test_waiting_statement_waits_for_the_queue(worker: Node):
     begin(worker, UNIQUE)
     second = begin(worker, SECOND)
     session = Session(worker)

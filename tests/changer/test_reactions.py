@@ -1,4 +1,4 @@
-"""Which errors take a change back and which are tried again: the table, and each of its rows on a job."""
+"""Which errors revert a change and which are retried: the table, and each of its rows on a job."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge
 from tests.support.nodes import Place
 from tests.support.postgres import LocalPostgres
 
-# What is not in the table, or is met once more than its patience, is tried again, and at last taken back.
+# Errors that are not in the table are retried, and reverted after the maximum number of attempts.
 FAMILIES = {
     "0A000": Reaction.REVERT,
     "22P02": Reaction.REVERT,
@@ -36,7 +36,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize(("sqlstate", "reaction"), FAMILIES.items())
-def test_the_table(sqlstate: str, reaction: Reaction):
+def test_reaction_to_sqlstate(sqlstate: str, reaction: Reaction):
     problem = errors.remembered(sqlstate, "something")
     assert reaction_to(problem, 1) is reaction
     last = Reaction.REVERT if reaction is Reaction.RETRY else reaction
@@ -48,7 +48,7 @@ def test_every_row_of_the_table_is_tried():
 
 
 def run(node: Node, job_id: JobId, told: list[Job] | None = None) -> Job:
-    """To its end, without waiting between attempts."""
+    """Runs to the end, without pauses between attempts."""
     heard = told if told is not None else []
     conditions = Conditions(lambda seconds: None, SessionInterrupts(), heard.append, 100)
     with node.jobs.holding(job_id):
@@ -56,7 +56,7 @@ def run(node: Node, job_id: JobId, told: list[Job] | None = None) -> Job:
 
 
 def fail_at(point: str, problem: Exception, times: int) -> None:
-    """As often as told, from a passage of the point on."""
+    """Fails this often, from a passage of the point on."""
     name, _, occurrence = point.partition(":")
 
     def fail() -> None:
@@ -85,7 +85,7 @@ TRANSIENT: list[errors.Error] = [
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.validated", "job.published:2"])
 @pytest.mark.parametrize("problem", TRANSIENT, ids=lambda problem: type(problem).__name__)
-def test_what_may_be_better_later_is_tried_again(node: Node, point: str, problem: errors.Error):
+def test_temporary_errors_are_retried(node: Node, point: str, problem: errors.Error):
     job_id = begin(node, UNIQUE)
     fail_at(point, problem, 2)
     told: list[Job] = []
@@ -97,7 +97,7 @@ def test_what_may_be_better_later_is_tried_again(node: Node, point: str, problem
     assert rows == sorted(rows)
 
 
-def test_what_stays_as_it_is_takes_the_change_back_in_the_end(node: Node):
+def test_persistent_error_reverts_the_change(node: Node):
     job_id = begin(node, UNIQUE)
     fail_at("job.built", errors.DiskFull(file="a segment"), ATTEMPTS_MAX + 1)
     run(node, job_id)
@@ -107,7 +107,7 @@ def test_what_stays_as_it_is_takes_the_change_back_in_the_end(node: Node):
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
-def test_while_it_rests_it_says_what_for(node: Node):
+def test_pause_between_attempts_is_reported(node: Node):
     job_id = begin(node, UNIQUE)
     fail_at("job.built", errors.DiskFull(file="a segment"), 2)
     waited: list[str] = []
@@ -128,7 +128,7 @@ def test_while_it_rests_it_says_what_for(node: Node):
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.validated"])
-def test_a_mistake_of_ours_takes_the_change_back_and_leaves_its_trace(node: Node, point: str):
+def test_bug_reverts_the_change_and_logs_its_traceback(node: Node, point: str):
     job_id = begin(node, UNIQUE)
     fail_at(point, KeyError("unheard of"), 1)
     run(node, job_id)
@@ -140,7 +140,7 @@ def test_a_mistake_of_ours_takes_the_change_back_and_leaves_its_trace(node: Node
     assert "Traceback" in traced
 
 
-def test_past_the_point_of_no_return_a_mistake_is_tried_again_too(node: Node):
+def test_bug_after_publication_is_retried(node: Node):
     job_id = begin(node, UNIQUE)
     fail_at("job.published:2", KeyError("unheard of"), 1)
     run(node, job_id)
@@ -150,7 +150,7 @@ def test_past_the_point_of_no_return_a_mistake_is_tried_again_too(node: Node):
 
 
 def test_the_reason_of_a_failure_stays(node: Node, shop: Place):
-    """After a restart, and on another node: the constraint, and rows that break it."""
+    """After a restart, and on another node: the constraint, and rows that violate it."""
     job_id = begin(node, BROKEN)
     run(node, job_id)
     broken = begin(node, "alter table concurrently item add constraint small check (id < 100)")
@@ -189,11 +189,11 @@ def test_progress_has_a_rate_and_an_end(node: Node):
 
 @pytest.mark.parametrize("catalog_kind", ["postgresql"])
 @pytest.mark.parametrize("point", ["commit.queued:3", pytest.param("job.validated", marks=pytest.mark.slow)])
-def test_a_catalog_that_is_gone_for_a_while_is_waited_for(
+def test_runner_waits_for_an_unavailable_catalog(
     node: Node, postgres_server: LocalPostgres, point: str, monkeypatch: pytest.MonkeyPatch
 ):
-    """The server is killed in the middle of the job, and comes back when the runner waits for it."""
-    # How long a commit asks for its outcome before the job is told that nobody knows.
+    """The server is killed in the middle of the job, and restarted when the runner waits for it."""
+    # How long a commit queries its outcome before it is reported as unknown.
     monkeypatch.setattr(node.parts.catalog, "_patience_s", 1.0)
     job_id = begin(node, UNIQUE)
     name, _, occurrence = point.partition(":")

@@ -1,4 +1,4 @@
-"""The type of a column changes that foreign keys refer to: they are shown to hold of the new values first."""
+"""The type of a referenced column changes: foreign keys are validated with the new values first."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def codes(node: Node, key: str) -> Node:
 
 
 def at(acts: dict[tuple[str, int], Callable[[], object]]) -> Callable[[str], object]:
-    """What happens when a stage is about to begin for the so-manieth time."""
+    """Runs an action when a stage is about to begin for the n-th time."""
     begun: Counter[str] = Counter()
 
     def between(stage: str) -> None:
@@ -77,7 +77,7 @@ def test_the_foreign_key_is_checked_again(codes: Node):
 
 
 @of_any_key
-def test_what_refers_to_nothing_any_more_fails_the_change(codes: Node):
+def test_dangling_reference_fails_the_change(codes: Node):
     job = run_between(codes, begin(codes, _alter("upper(code)")), lambda stage: None)
     assert job.failure is not None
     assert (job.status, job.failure.sqlstate) == (JobStatus.FAILED, "23503")
@@ -106,7 +106,7 @@ def test_rows_go_with_those_that_they_refer_to_in_view(codes: Node, key: str):
     assert check(codes) == []
 
 
-def test_whoever_refers_to_a_key_that_is_not_built_yet_relies_on_it(codes: Node):
+def test_reference_to_a_key_under_construction_conflicts_with_its_delete(codes: Node):
     """A row comes that refers, by the new key, to item 5, of which there is no entry yet; another deletes item 5 as of
     a moment before the row was there."""
     ask(codes, "delete from line")

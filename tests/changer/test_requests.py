@@ -8,14 +8,14 @@ from seachange.model.jobs import JobId, JobRequest, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, judge, run
 
-# Where a job can be when somebody asks something of it; before the publication it can go back.
+# The points at which a job can get a request; before the publication it can be reverted.
 BEFORE = ["job.drained", "job.raised", "job.unit", "job.attached", "job.published", "job.drained:2", "job.raised:2"]
 VALIDATED = ["job.validated"]
 AFTER = ["job.published:2"]
 
 
 def ask_at(point: str, node: Node, job_id: JobId, request: JobRequest) -> None:
-    """When the runner passes the point, the request is there."""
+    """The request exists when the runner passes the point."""
     name, _, occurrence = point.partition(":")
     FAULTS.arm(name, lambda: _request(node, job_id, request), int(occurrence or 1))
 
@@ -38,7 +38,7 @@ def test_a_pause_holds_the_job_until_it_is_resumed(node: Node, point: str):
 
 
 @pytest.mark.parametrize("point", [*BEFORE, *VALIDATED])
-def test_a_cancel_takes_the_change_back(node: Node, point: str):
+def test_cancel_reverts_the_change(node: Node, point: str):
     job_id = begin(node, UNIQUE)
     ask_at(point, node, job_id, JobRequest.CANCEL)
     run(node, job_id)
@@ -72,7 +72,7 @@ def test_past_the_point_of_no_return_it_cannot_be_canceled(node: Node, point: st
     judge(node, job_id, JobStatus.SUCCEEDED)
 
 
-def test_what_goes_back_is_not_paused_and_keeps_its_reason(node: Node):
+def test_reverting_job_cannot_be_paused_and_keeps_its_error(node: Node):
     job_id = begin(node, BROKEN)
     ask_at("job.reverting", node, job_id, JobRequest.PAUSE)
     run(node, job_id)
@@ -82,7 +82,7 @@ def test_what_goes_back_is_not_paused_and_keeps_its_reason(node: Node):
     assert "item_category" in text
 
 
-def test_an_error_of_the_disk_is_tried_again(node: Node):
+def test_disk_error_is_retried(node: Node):
     job_id = begin(node, UNIQUE)
 
     def fail() -> None:

@@ -1,4 +1,4 @@
-"""Who may run a job: one at a time, and nobody whose epoch has ended or who was overtaken."""
+"""Runners of a job: one at a time, and none whose epoch has ended or that was overtaken."""
 
 import threading
 
@@ -55,7 +55,7 @@ def test_a_runner_whose_epoch_has_ended_publishes_nothing(node: Node, point: str
     judge(node, job_id, JobStatus.SUCCEEDED)
 
 
-def test_the_job_of_a_live_node_is_left_alone(node: Node, shop: Place):
+def test_job_of_a_live_node_is_not_taken_over(node: Node, shop: Place):
     job_id = begin(node, UNIQUE)
     other = open_node(shop.data, shop.catalog, name="there")
     other.jobs.paused = True
@@ -88,13 +88,13 @@ def test_jobs_of_different_tables_run_at_the_same_time(node: Node):
     assert statuses == [("succeeded",), ("succeeded",)]
 
 
-def test_a_change_of_the_same_table_stands_behind_the_job(node: Node):
+def test_change_of_the_same_table_waits_for_the_job(node: Node):
     job_id = begin(node, UNIQUE)
     session = Session(node)
     session.execute("set lock_timeout = '200ms'")
     with pytest.raises(errors.LockNotAvailable, match=f"behind job {job_id}"):
         session.execute("create index item_more on item (category)")
-    # A label is put on beside it, another table waits for nobody, and what is in vain is taken back.
+    # A comment is added concurrently, another table does not wait, and a change that became useless is reverted.
     session.execute("comment on table item is 'things'")
     session.execute("alter table other add column more int")
     waiting = threading.Thread(target=lambda: session.execute("drop table item"))
@@ -111,8 +111,8 @@ def test_a_change_of_the_same_table_stands_behind_the_job(node: Node):
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
-def test_indexes_of_one_statement_are_built_by_one_look_at_the_rows(node: Node):
-    """How many rows were read is told of each stage."""
+def test_indexes_of_one_statement_share_one_scan(node: Node):
+    """The number of rows read is reported for each stage."""
     read = []
     for statement in (
         "alter table concurrently item add constraint a unique (id, code)",

@@ -1,4 +1,4 @@
-"""Work that does not fit on the disk is refused before it begins; when space runs out later it waits, and goes on."""
+"""Work that does not fit on the disk is refused before it begins; when space runs out later it waits, and resumes."""
 
 from collections.abc import Callable, Iterator
 
@@ -31,7 +31,7 @@ MORE = "insert into item select i, 'c' || i, i % 7 from generate_series(1000, 12
 
 
 class Disk(LocalFileSystem):
-    """One on which there is as much space as a test says."""
+    """A disk with as much free space as a test says."""
 
     free = PLENTY
 
@@ -72,7 +72,7 @@ def spaces(node: Node) -> list[str]:
     return [e for (e,) in ask(node, "select event from seachange.events order by seq") if "space" in e]
 
 
-def test_what_does_not_fit_is_refused_before_it_begins(node: Node, disk: Disk):
+def test_work_that_does_not_fit_is_refused_before_it_begins(node: Node, disk: Disk):
     disk.free = (128 << 20) + 1_000
     session = Session(node)
     with pytest.raises(errors.OperationalError) as problem:
@@ -93,8 +93,8 @@ def test_what_does_not_fit_is_refused_before_it_begins(node: Node, disk: Disk):
     judge(node, 2, JobStatus.SUCCEEDED)
 
 
-def test_work_waits_for_space_and_goes_on(node: Node, disk: Disk):
-    """However long: ten attempts are no limit."""
+def test_work_waits_for_space_and_resumes(node: Node, disk: Disk):
+    """Without a limit: not only for ten attempts."""
     ask(node, MORE)
     job_id = begin(node, UNIQUE)
     waits: list[str] = []
@@ -142,7 +142,7 @@ def test_a_job_that_waits_for_space_can_be_cancelled(node: Node, disk: Disk):
 
 
 class Unhurried(SessionInterrupts):
-    """Notes how long somebody wanted to wait."""
+    """Records the requested pauses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class Unhurried(SessionInterrupts):
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize("limit", ["0", "1kB"])
-def test_a_job_is_as_fast_as_its_session_said(node: Node, limit: str):
+def test_job_obeys_the_io_rate_of_its_session(node: Node, limit: str):
     ask(node, MORE)
     job_id = begin(node, f"set seachange.pipeline_bytes_per_second = '{limit}'", UNIQUE)
     interrupts = Unhurried()

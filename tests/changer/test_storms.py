@@ -1,4 +1,4 @@
-"""Requests that follow each other, and statements that are cancelled while their job waits for something."""
+"""Consecutive requests, and statements that are cancelled while their job waits."""
 
 import sqlite3
 import threading
@@ -25,7 +25,7 @@ PLAIN = "create unique index item_code on item (code)"
 
 
 @pytest.mark.parametrize("later", ["pause", "resume"])
-def test_a_cancel_is_not_taken_back_by_what_is_asked_later(node: Node, later: str):
+def test_cancel_is_not_undone_by_later_requests(node: Node, later: str):
     job_id = begin(node, UNIQUE)
     refused: list[str] = []
 
@@ -41,8 +41,8 @@ def test_a_cancel_is_not_taken_back_by_what_is_asked_later(node: Node, later: st
     judge(node, job_id, JobStatus.CANCELED)
 
 
-def test_a_statement_is_cancelled_while_its_job_rests_after_an_error(node: Node):
-    """Each attempt fails; the statement ends in one of the rests between them."""
+def test_statement_is_cancelled_while_its_job_pauses_after_an_error(node: Node):
+    """Each attempt fails; the statement ends in one of the pauses between them."""
     session = Session(node)
 
     def fail() -> None:
@@ -68,8 +68,8 @@ def _end_after(node: Node, session: Session, text: str) -> None:
 
 
 @pytest.mark.parametrize("catalog_kind", ["postgresql"])
-def test_a_statement_is_cancelled_while_the_catalog_is_out_of_reach(node: Node, postgres_server: LocalPostgres):
-    """It cannot be said of the job then that it cannot be taken back."""
+def test_statement_is_cancelled_while_the_catalog_is_unavailable(node: Node, postgres_server: LocalPostgres):
+    """The message must not claim that the job cannot be reverted."""
     session = Session(node)
 
     def cut() -> None:
@@ -98,7 +98,7 @@ def worker(shop: Place) -> Iterator[Node]:
 
 @pytest.fixture
 def holder(node: Node, worker: Node) -> Iterator[Session]:
-    """Its transaction has the name that a queued job needs, which the worker has begun to wait for."""
+    """Its transaction holds the name that a queued job needs, for which the worker has begun to wait."""
     first = begin(worker, UNIQUE)
     assert begin(worker, "create index concurrently taken on item (category)") == 2
     session = Session(node)
@@ -115,16 +115,14 @@ def holder(node: Node, worker: Node) -> Iterator[Session]:
 
 
 @pytest.mark.parametrize(("verb", "status"), [("cancel", "canceled"), ("pause", "paused")])
-def test_a_queued_job_that_waits_for_a_transaction_hears_what_is_asked(
-    worker: Node, holder: Session, verb: str, status: str
-):
+def test_queued_job_that_waits_for_a_transaction_gets_requests(worker: Node, holder: Session, verb: str, status: str):
     ask(worker, f"{verb} job 2")
     worker.jobs.paused = False
     wait_until(lambda: ask(worker, "select status from seachange.jobs where id = 2") == [(status,)], status)
 
 
 def test_a_node_is_closed_while_a_queued_job_waits_for_a_transaction(node: Node, worker: Node, holder: Session):
-    """The job is begun by another, when the transaction has ended."""
+    """Another node begins the job when the transaction has ended."""
     closing = threading.Thread(target=worker.jobs.stop, daemon=True)
     closing.start()
     closing.join(PATIENCE_S)
@@ -141,8 +139,8 @@ UNWRITTEN = [errors.DiskFull(file="the catalog"), errors.CatalogUnavailable(cata
 
 
 @pytest.mark.parametrize("problem", UNWRITTEN, ids=lambda problem: type(problem).__name__)
-def test_an_error_that_cannot_be_written_down_is_waited_for(node: Node, problem: errors.Error):
-    """The catalog takes nothing for a while, neither the step nor the error; the statement answers with neither."""
+def test_runner_waits_until_an_error_can_be_recorded(node: Node, problem: errors.Error):
+    """The catalog refuses all writes for a while, the step's and the error's; the statement reports neither."""
     left = [problem] * 3
 
     def refuse() -> None:
@@ -161,7 +159,7 @@ def test_an_error_that_cannot_be_written_down_is_waited_for(node: Node, problem:
     judge(node, JobId(1), JobStatus.SUCCEEDED)
 
 
-def test_a_mistake_of_ours_in_the_beginning_of_a_queued_job_fails_it(worker: Node):
+def test_bug_at_the_start_of_a_queued_job_fails_it(worker: Node):
     first = begin(worker, UNIQUE)
     second = begin(worker, "create index concurrently item_second on item (category)")
     run(worker, first)
@@ -178,7 +176,7 @@ def test_a_mistake_of_ours_in_the_beginning_of_a_queued_job_fails_it(worker: Nod
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
-def test_a_record_that_cannot_be_read_is_in_the_way_of_no_other_job(worker: Node, shop: Place):
+def test_unreadable_job_does_not_block_other_jobs(worker: Node, shop: Place):
     unread, other = begin(worker, UNIQUE), begin(worker, "create index concurrently other_code on other (code)")
     with closing(sqlite3.connect(shop.data / "catalog.sqlite")) as db:
         db.execute(

@@ -1,4 +1,4 @@
-"""A job whose record says nothing to this program is left alone: the others run, and it is told once."""
+"""A job whose record this program cannot read is left alone: the others run, and it is logged once."""
 
 import sqlite3
 

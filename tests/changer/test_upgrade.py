@@ -1,4 +1,4 @@
-"""Rolling upgrade: nodes of two releases at one database, jobs of older rules, catalogs of older formats."""
+"""Rolling upgrade: nodes of two releases on one database, jobs of older rules, catalogs of older formats."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ OLD, NEW = CURRENT.number, CURRENT.number + 1
 
 @pytest.fixture(autouse=True)
 def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that knows one release more than this one: by its rules a unique index is never ENFORCED."""
+    """A program that knows one more release than this one: by its rules a unique index is never ENFORCED."""
     known = CURRENT.lifecycles[elements.UniqueIndex]
     shorter = Lifecycle(tuple(step for step in known.add if step.to is not Status.ENFORCED), known.drop)
     lifecycles = {**CURRENT.lifecycles, elements.UniqueIndex: shorter}
@@ -63,7 +63,7 @@ def test_changes_are_planned_by_what_all_live_nodes_know(shop: Place, newer: Nod
     job_id = begin(newer, UNIQUE)
     assert read(newer, job_id).change.release == OLD
     older.close()
-    # A job that was planned by older rules is finished by them, though nobody needs them any more.
+    # A job that was planned by older rules is finished by them, even after all nodes are upgraded.
     assert stages(run(newer, job_id)) == BY_OLD_RULES
     judge(newer, job_id, JobStatus.SUCCEEDED)
     ask(newer, "drop index item_code")
@@ -72,7 +72,7 @@ def test_changes_are_planned_by_what_all_live_nodes_know(shop: Place, newer: Nod
     assert stages(run(newer, job_id)) != BY_OLD_RULES
 
 
-def test_a_job_of_older_rules_is_taken_back_by_them(shop: Place, newer: Node):
+def test_job_is_reverted_by_the_rules_that_planned_it(shop: Place, newer: Node):
     with closing(open_ported_node(shop, "older", release=OLD)) as older:
         older.jobs.paused = True
         job_id = begin(older, UNIQUE.replace("(code)", "(category)"))
@@ -80,7 +80,7 @@ def test_a_job_of_older_rules_is_taken_back_by_them(shop: Place, newer: Node):
     judge(newer, job_id, JobStatus.FAILED)
 
 
-def test_a_node_that_does_not_know_the_rules_stays_out(shop: Place, newer: Node):
+def test_node_without_the_agreed_rules_cannot_register(shop: Place, newer: Node):
     older = open_ported_node(shop, "older", release=OLD)
     newer.parts.catalog.end_node(older.epoch.epoch)
     begin(newer, UNIQUE)
@@ -92,7 +92,7 @@ def test_a_node_that_does_not_know_the_rules_stays_out(shop: Place, newer: Node)
         open_ported_node(shop, "older", release=OLD)
 
 
-def test_what_older_nodes_have_no_way_for_waits_for_their_upgrade(
+def test_change_that_older_nodes_do_not_know_waits_for_their_upgrade(
     shop: Place, newer: Node, monkeypatch: pytest.MonkeyPatch
 ):
     without = {k: v for k, v in CURRENT.lifecycles.items() if k is not elements.CheckConstraint}
@@ -122,7 +122,7 @@ def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monke
     assert [record.id for record in newer.jobs.find_orphans()] == [job_id]
 
 
-# What takes a catalog back to an older format, newest first.
+# Statements that downgrade a catalog to an older format, newest first.
 STEPS_BACK = {
     9: ("alter table {}descriptor_version drop column checksum",),
     8: ("alter table {}batch drop column checksum", "alter table {}sequencer drop column database_id"),

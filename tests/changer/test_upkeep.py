@@ -1,4 +1,4 @@
-"""VACUUM: a job that writes indexes anew, in units, while others go on with the table; nobody sees a difference."""
+"""VACUUM: a job that rewrites indexes in units while others use the table, without a visible difference."""
 
 import signal
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ UNITS = "set seachange.pipeline_unit_rows = 200"
 
 @pytest.fixture
 def messy(node: Node) -> Node:
-    """Segments of two layouts, in part superseded, tombstones, and rows in the catalog."""
+    """Segments of two layouts, partly superseded, tombstones, and inline rows."""
     node.maintenance.paused = True
     clutter(node)
     return node
@@ -55,7 +55,7 @@ def layouts(node: Node) -> list[tuple[Any, ...]]:
 
 
 def begin(node: Node, full: bool = True, *settings: tuple[str, str]) -> JobId:
-    """The job of a VACUUM that nobody runs yet."""
+    """The job of a VACUUM that has no runner yet."""
     job_id = node.parts.catalog.new_job_id()
     node.epoch.catch_up()
     _create(node, job_id, node.epoch.schemas.newest.within().by_name["public", "item"], full, settings)
@@ -72,7 +72,7 @@ def judge(node: Node, before: list[tuple[Any, ...]]) -> None:
     assert not inspect(node).anomalies
 
 
-def test_all_is_of_the_newest_layout_and_in_order(messy: Node) -> None:
+def test_vacuum_full_rewrites_in_the_newest_layout(messy: Node) -> None:
     before = ask(messy, ROWS)
     assert len({layout for _, layout, _ in layouts(messy)}) > 1
     session = Session(messy)
@@ -132,12 +132,12 @@ def test_units_that_are_done_are_not_done_again(messy: Node) -> None:
     job = run(messy, job_id, lambda job: taken.extend(unit.unit for _, unit in job.units[2:]))
     assert job.status is JobStatus.SUCCEEDED
     assert not set(finished) & set(taken)
-    # The first index was read once: what was done before is part of it.
+    # The first index was read once, including the units of the first attempt.
     assert job.stages[0].rows == len(before)
     judge(messy, before)
 
 
-def test_who_was_overtaken_begins_again(messy: Node) -> None:
+def test_overtaken_vacuum_starts_again(messy: Node) -> None:
     """Another node whose claim was lost, as of a dead epoch, may still swap."""
     before = ask(messy, ROWS)
     table = messy.epoch.schemas.newest.within().by_name["public", "item"]
@@ -155,8 +155,8 @@ def test_who_was_overtaken_begins_again(messy: Node) -> None:
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
-def test_who_was_overtaken_while_it_was_left_begins_again(messy: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a node folds by itself meanwhile is not what was asked for."""
+def test_vacuum_overtaken_while_it_had_no_runner_starts_again(messy: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A concurrent automatic compaction does not replace the requested one."""
     before = ask(messy, ROWS)
     table = messy.epoch.schemas.newest.within().by_name["public", "item"]
     job_id = begin(messy, True, ("seachange.pipeline_unit_rows", "200"))
@@ -179,12 +179,12 @@ def test_who_was_overtaken_while_it_was_left_begins_again(messy: Node, monkeypat
     judge(messy, sorted([*before, (5000, "later", 1, 1)]))
 
 
-def test_it_waits_for_another_fold_of_the_index(messy: Node) -> None:
+def test_vacuum_waits_for_a_concurrent_compaction(messy: Node) -> None:
     table = messy.epoch.schemas.newest.within().by_name["public", "item"]
     job_id = begin(messy)
     waits: list[str] = []
     with messy.parts.compaction_locks.holding(messy.epoch.epoch, table.primary.id):
-        # The keeper leaves it alone meanwhile, and so does the job.
+        # Maintenance skips the index meanwhile, and the job waits.
         assert messy.compact(table) == 1
 
         def told(job: Job) -> None:
@@ -252,7 +252,7 @@ def session(messy: Node) -> Iterator[Session]:
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
-def test_what_vacuum_takes_and_refuses(messy: Node, session: Session) -> None:
+def test_vacuum_options(messy: Node, session: Session) -> None:
     for text in ("vacuum", "vacuum verbose analyze item", "vacuum (full off, analyze) item, other", "vacuum freeze"):
         assert session.execute(text).tag == "VACUUM"
     statements = [s for (s,) in ask(messy, "select statement from seachange.jobs where id > 1 order by id")]

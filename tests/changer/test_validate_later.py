@@ -1,4 +1,4 @@
-"""VALIDATE CONSTRAINT: a change that begins with work, and so has a job before it has published anything."""
+"""VALIDATE CONSTRAINT: a change that begins with work, so that its job exists before anything is published."""
 
 import pytest
 
@@ -19,14 +19,14 @@ def _states(node: Node) -> list[str]:
     return [check.state.value for check in node.epoch.schemas.newest.within().by_name["public", "item"].checks]
 
 
-def test_rows_that_meet_it(node: Node):
+def test_validate_with_valid_rows(node: Node):
     ask(node, ADD.format(7))
     assert _states(node) == ["ENFORCED"]
     ask(node, VALIDATE)
     assert _states(node) == ["PUBLIC"]
 
 
-def test_a_row_that_does_not(node: Node):
+def test_validate_with_an_invalid_row(node: Node):
     ask(node, ADD.format(6))
     with pytest.raises(errors.Error) as caught:
         ask(node, VALIDATE)
@@ -34,15 +34,15 @@ def test_a_row_that_does_not(node: Node):
     assert _states(node) == ["ENFORCED"]
 
 
-def test_as_a_job(node: Node):
+def test_validate_as_a_job(node: Node):
     ask(node, ADD.format(7))
     job_id = begin(node, VALIDATE.replace("alter table", "alter table concurrently"))
     assert run(node, job_id).status is JobStatus.SUCCEEDED
     assert _states(node) == ["PUBLIC"]
 
 
-def test_it_is_refused_by_a_change_of_the_same_time(node: Node, shop: Place):
-    """The constraint goes when the statement has been planned, and before its job is there."""
+def test_validate_conflicts_with_a_concurrent_drop(node: Node, shop: Place):
+    """The constraint is dropped after the statement has been planned, and before its job exists."""
     ask(node, ADD.format(7))
     other = open_node(shop.data, shop.catalog, name="there")
 

@@ -1,4 +1,4 @@
-"""A process that runs a job is stopped past its expiry, another finishes the job, and the first wakes up."""
+"""A process that runs a job is stopped past its expiry, another finishes the job, and the first resumes."""
 
 import fcntl
 import signal
@@ -33,7 +33,7 @@ def is_over(node: Node) -> bool:
 
 
 def holds_no_lock(place: Place) -> bool:
-    """A process that is stopped while one of its threads writes to SQLite stops all writers of the machine."""
+    """A process that is stopped while one of its threads writes to SQLite blocks all writers of the machine."""
     for path in place.data.glob("*-lock*"):
         with path.open() as file:
             try:
@@ -59,7 +59,7 @@ def sleeping(make: MakePlace, sql: str, point: str) -> Iterator[tuple[SqlProcess
 
 
 @pytest.mark.parametrize(("sql", "point"), CASES)
-def test_who_wakes_up_publishes_nothing_and_answers_what_became_of_it(place_for: MakePlace, sql: str, point: str):
+def test_resumed_process_publishes_nothing_and_reports_the_outcome(place_for: MakePlace, sql: str, point: str):
     with sleeping(place_for, sql, point) as (sleeper, place):
         survivor = open_node(place.data, place.catalog, name="survivor")
         try:
@@ -83,7 +83,7 @@ def versions(node: Node) -> tuple[int, int]:
     return node.epoch.schemas.newest.within().by_name["public", "item"].version, record.revision
 
 
-def test_a_session_that_comes_back_sees_the_job_of_the_one_that_was_killed(shop: Place):
+def test_new_session_sees_the_job_of_a_killed_one(shop: Place):
     with SqlProcess(shop, EXPIRY_MS, "job.unit") as process:
         process.send("create unique index item_code on item (code)")
         assert process.wait() == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""`seachange worker`: goes on with what was left behind, says so, and ends when it is told to."""
+"""`seachange worker`: continues orphaned jobs, prints their steps, and stops at a signal."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ def test_it_finishes_a_job_and_stops_cleanly(tmp_path: Path):
         cursor = db.cursor()
         cursor.execute("select status, progress from seachange.jobs")
         assert cursor.fetchall() == [("succeeded", 1.0)]
-        # Nobody is left of the worker.
+        # No process of the worker is left.
         cursor.execute("select count(*) from seachange.nodes where live")
         assert cursor.fetchall() == [(1,)]
 
@@ -102,7 +102,7 @@ def test_it_stops_in_the_middle_of_a_job_and_leaves_the_rest_to_others(tmp_path:
         assert other.wait(PATIENCE_S) == 0
 
 
-def test_it_runs_what_sessions_leave_to_it(tmp_path: Path):
+def test_worker_runs_jobs_left_by_sessions(tmp_path: Path):
     (tmp_path / "seachange.toml").write_text('[seachange]\nworker = "off"\n')
     with seachange.connect(str(tmp_path)) as db:
         db.autocommit = True
@@ -112,7 +112,7 @@ def test_it_runs_what_sessions_leave_to_it(tmp_path: Path):
         with SqlProcess(Place(tmp_path), 500, "job.raised") as process:
             process.send("create unique index item_code on item (code)")
             assert process.wait() == -signal.SIGKILL
-        # What its own sessions begin is run here though nobody waits for it; the other job would have come first.
+        # Jobs of its own sessions run here even if no session waits for them; the other job would have come first.
         cursor.execute("set seachange.concurrently = 'async'")
         cursor.execute("create table other (id int primary key)")
         cursor.execute("insert into other values (1)")
@@ -130,7 +130,7 @@ def test_it_runs_what_sessions_leave_to_it(tmp_path: Path):
             assert worker.wait(PATIENCE_S) == 0
 
 
-def test_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]):
+def test_worker_help(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         main(["worker", "--help"])
     assert "seachange worker --data" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Nodes whose clocks are an hour ahead and an hour behind change a table while the others write to it.
 
 On SQLite the one ahead takes the others for dead, and ends their epochs whenever it looks; on PostgreSQL the server's
-clock decides, and nobody notices. Either way it costs repetitions at most: were a clock to decide whether a commit is
+clock decides, and no client notices. Either way it costs only repetitions: were a clock to decide whether a commit is
 safe, the commits of those who were taken for dead would be without entries in the indexes that were built meanwhile.
 """
 

@@ -63,7 +63,7 @@ def test_another_worker_does_not_do_finished_units_again(place: Place, node: Nod
         assert first.wait(PATIENCE_S) == -signal.SIGKILL
     before = recorded(node)
     assert len(before.units) == 2
-    # Nobody waits for the dead one's expiry.
+    # Nothing waits for the dead node's expiry.
     for record in node.parts.catalog.nodes():
         node.parts.catalog.end_node(record.epoch)
     with start_worker(place, "job.built:1:stop") as second:

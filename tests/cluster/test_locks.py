@@ -141,7 +141,7 @@ def test_time_limits_of_a_wait(here: Session, there: Session):
     assert sqlstate(there, "select * from t where id = 1 for update") == "57014"
     assert sqlstate(there, "update t set n = 0 where id = 1") == "57014"
     there.execute("set statement_timeout = 0")
-    # Whoever gave up has left the queue.
+    # A waiter that timed out has left the queue.
     assert not here.node.parts.catalog.lock_queues().waits
     here.execute("commit")
     assert there.execute("select n from t where id = 1 for update").rows == [(10,)]

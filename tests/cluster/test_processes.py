@@ -99,7 +99,7 @@ def test_clocks_that_are_an_hour_off_cost_time_at_most(place: Place, workers: Wo
             worker.send("mix", seed=SEED + round_, worker=10 * round_ + number, count=8, keys=KEYS)
         for worker in executor:
             acknowledged |= hear_all(worker)
-        # Whoever is ahead takes the others for dead and collects what it takes for garbage.
+        # A node whose clock is ahead considers the others dead and collects what it considers garbage.
         for worker in executor:
             worker.send("collect")
         for worker in executor:

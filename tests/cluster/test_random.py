@@ -1,7 +1,7 @@
 """Three nodes and a worker, random statements and random schema changes, killed and stopped at random.
 
 Whatever happens: every acknowledged write is there and no other, sums are kept, the checker finds nothing, every job
-ends, nobody is refused but by a constraint or by another who was faster, and every element is in at most two states at
+ends, no transaction is refused except by a constraint or a faster one, and every element is in at most two states at
 a time.
 `python -m tests.cluster.load.run --seconds 600` does the same for longer.
 """
@@ -32,5 +32,5 @@ def test_nothing_is_lost_and_nobody_is_refused_without_a_reason(place: Place, tm
 
 @pytest.mark.slow
 def test_the_same_with_clocks_that_are_an_hour_off(place: Place, tmp_path: Path):
-    """Whoever is ahead takes the others for dead, on SQLite: repetitions, and nothing worse."""
+    """A node whose clock is ahead considers the others dead, on SQLite: that costs repetitions, and nothing worse."""
     judge(place, tmp_path, SEED, 30, SKEWED)

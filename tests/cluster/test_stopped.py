@@ -92,7 +92,7 @@ def test_a_writer_in_the_middle_of_its_commit_commits_once_or_not_at_all(
     place: Place, node: Node, point: str, answer: object
 ):
     """What was not decided is planned again, with the index: its code has been taken. What was decided is in the rows
-    that the index is built of, and its client hears of it. Were an old commit accepted, there would be two rows with
+    that the index is built of, and its client gets the error. Were an old commit accepted, there would be two rows with
     the code; were a decided one repeated, its own row would be in its way."""
     with sleeper(place, f"{point}:1:stop") as writer:
         writer.send("insert into item values (1000, 'mine', 0)")
@@ -138,8 +138,8 @@ def test_a_runner_that_wakes_finds_its_job_done_by_another(place: Place, node: N
 
 
 def test_a_worker_that_wakes_does_not_take_back_what_another_has_published(place: Place, node: Node):
-    """It was about to take the change back, because somebody had cancelled it; another has done so, and the same change
-    was made anew. Were the sleeper to go on with its revert, it would remove the new index."""
+    """It was about to revert the change, because a user had cancelled it; another node has done so, and the same change
+    was made again. Were the sleeper to continue its revert, it would remove the new index."""
     run(node, "insert into item values (1000, 'code 1', 0)")
     with sleeper(place, "job.reverting:1:stop") as runner:
         runner.send(INDEX)

@@ -67,8 +67,8 @@ def judge(watcher: Session) -> None:
 
 
 def test_versions_are_held_until_the_raise_and_by_nobody_below_it_after(place: Place, watcher: Session):
-    """Two writers hold the first version while another process adds a column, which waits for nobody, and builds an
-    index, which waits for both. They commit as they are; from the raise on nobody is below it."""
+    """Two writers hold the first version while another process adds a column, which does not wait, and builds an
+    index, which waits for both. They commit as they are; from the raise on no writer is below it."""
     with SqlProcess(place) as left, SqlProcess(place) as right, SqlProcess(place) as changer:
         open_transactions(left, right)
         changer.run("set seachange.drain_timeout = '10min'")
@@ -88,7 +88,7 @@ def test_versions_are_held_until_the_raise_and_by_nobody_below_it_after(place: P
         wait_until(lambda: len(held(watcher)) == 1, "one of them to be left")
         assert lowest(watcher) < 3
         assert right.run("commit") == []
-        # Whoever begins now knows the newest version, or the one that the change waited for.
+        # A new transaction knows the newest version, or the one that the change waited for.
         assert changer.hear() == []
         assert changer.run(CHANGES[2]) == []
         assert lowest(watcher) >= 3

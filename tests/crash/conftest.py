@@ -42,7 +42,7 @@ def known_passages() -> dict[tuple[str, int], Passages]:
 def count_passages(
     known_passages: dict[tuple[str, int], Passages], catalog_kind: str, workers: Workers, place_for: MakePlace
 ) -> CountPassages:
-    """How often the whole script passes each fault point; found out once, by a run that nobody kills."""
+    """How often the whole script passes each fault point; measured once, by a run without a kill."""
 
     def count_with(seed: int) -> Passages:
         if (catalog_kind, seed) not in known_passages:

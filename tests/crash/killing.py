@@ -13,7 +13,7 @@ from tests.support.nodes import Place, open_ported_node
 from tests.support.workers import Workers
 
 SEED = 20_261
-# Long enough that a busy process keeps its epoch, short enough that nobody waits for a dead one.
+# Long enough that a busy process keeps its epoch, short enough that waiting for a dead one is cheap.
 EXPIRY_MS = 300
 STEPS_AFTER = 3
 

@@ -16,7 +16,7 @@ from tests.support.nodes import HOUR_S, Place, ShiftedClock, open_ported_node
 from tests.support.tables import add_unique_index, create_tables
 from tests.support.workers import Worker, Workers, wait_until
 
-# Judged by the server's clock on PostgreSQL. On SQLite by the clock of whoever asks, which here is an hour ahead: were
+# Judged by the server's clock on PostgreSQL. On SQLite by the clock of the node that asks, an hour ahead here: were
 # the sleeper to beat often, it might be stopped with the file lock in its hands, and stop everybody else.
 EXPIRY_MS = {"sqlite": 10_000, "postgresql": 200}
 MARKER = 5

@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def open_quiet(data: Path, name: str = "one") -> Node:
-    """A node that compacts only when it is told to."""
+    """A node that compacts only on request."""
     node = open_node(data, name=name)
     node.maintenance.paused = True
     return node

@@ -1,4 +1,4 @@
-"""Draws values of a sequence in a process of its own, and tells each; then waits until nobody listens any more."""
+"""Draws values of a sequence in a process of its own and prints each; then waits until its output is closed."""
 
 import sys
 

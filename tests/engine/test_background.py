@@ -94,7 +94,7 @@ def test_follower_catches_up_in_its_round(simulation: Simulation):
 
 
 def test_compaction_is_done_when_it_is_due(simulation: Simulation, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("seachange.engine.node.maintenance.FOLD_ROWS_MIN", 2)
+    monkeypatch.setattr("seachange.engine.node.maintenance.COMPACT_ROWS_MIN", 2)
     assert COMPACT_ROWS_MIN > 2
     node = simulation.one
     node.maintenance.paused = False

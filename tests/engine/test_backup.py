@@ -47,7 +47,7 @@ def fill(session: Session) -> None:
 
 
 class Writer(threading.Thread):
-    """Inserts rows with the numbers 100000, 100001, ... until it is told to stop."""
+    """Inserts rows with the numbers 100000, 100001, ... until it is stopped."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def test_what_is_restored_is_the_database_as_of_one_sequence(tmp_path, node, cat
         before = writer.count
         made = back_up(tmp_path / "data", catalogs[0], tmp_path / "copy")
         writer.moved.clear()
-        # Nobody waited for the back-up, and what comes after it is not in it.
+        # Nothing waited for the backup, and later commits are not in it.
         assert writer.moved.wait(PATIENCE_S)
         session.execute("alter table t add column later int")
     finally:

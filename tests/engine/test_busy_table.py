@@ -1,4 +1,4 @@
-"""A bulk write gets through on a table where somebody commits between every check and the lock."""
+"""A bulk write succeeds on a table where another session commits between every check and the lock."""
 
 from collections.abc import Callable, Iterator
 

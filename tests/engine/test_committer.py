@@ -88,7 +88,7 @@ def test_more_than_a_batch_can_wait():
 
 
 def test_a_leader_goes_on_until_its_own_turn():
-    """Locks are not fair: whoever leads may stand behind a whole batch."""
+    """Locks are not fair: a whole batch may be ahead of the leader."""
     catalog = HeldCatalog()
     catalog.go.set()
     committer = committer_over(catalog)
@@ -114,7 +114,7 @@ def test_a_failure_reaches_every_member():
 
 
 def test_a_decided_commit_stays_decided_when_it_cannot_be_applied():
-    """Told of a refusal, a client would commit a second time."""
+    """If a refusal were reported, the client would commit a second time."""
     catalog = HeldCatalog()
     catalog.go.set()
 
@@ -158,7 +158,7 @@ def test_a_conflict_within_a_group_refuses_one(node: Node):
                 pass
 
     def attempt(session: int) -> None:
-        # One that begins after the other has committed is told so at once.
+        # One that begins after the other has committed gets the error at once.
         with suppress(errors.UniqueViolation):
             write(session)
 

@@ -5,7 +5,7 @@ from seachange.model.ids import CommitId, KeyHash, TableId
 
 
 class ManualClock:
-    """Goes on when it is told to."""
+    """Advances on request."""
 
     def __init__(self) -> None:
         self._now_us = HOT_US

@@ -132,7 +132,7 @@ def test_none_goes_while_it_is_used(nodes: tuple[Node, Node]):
 
 
 def test_a_session_that_comes_while_the_drop_is_under_way(nodes: tuple[Node, Node]):
-    """It waits, and hears that there is no such database; or that there is, if the drop is taken back."""
+    """It waits, and gets an error if the database is gone; it continues if the drop is rolled back."""
     with ExitStack() as stack:
         here = session_of(stack, nodes[0])
         here.execute("create database shop")

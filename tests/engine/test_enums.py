@@ -24,7 +24,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def changer(opened: Node) -> Iterator[Session]:
-    """A session that waits for nobody."""
+    """A session that does not wait for locks."""
     with closing(Session(opened)) as session:
         session.execute("set seachange.drain_timeout = '1ms'")
         session.execute("create type mood as enum ('sad', 'ok', 'happy')")

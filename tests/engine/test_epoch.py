@@ -267,7 +267,7 @@ def test_an_open_snapshot_keeps_what_it_reads(node: Node, other: Node):
 
 
 def test_an_epoch_that_ends_before_it_has_read_anything_is_not_the_last(hooked):
-    """Somebody whose clock is ahead ends it at once; a process would not even open the database."""
+    """A node whose clock is ahead ends it at once; a process would not even open the database."""
     node, catalog = hooked
     create(node)
     ended: list[int] = []

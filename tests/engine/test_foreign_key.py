@@ -130,7 +130,7 @@ def test_a_cascade_meets_a_child_that_came_meanwhile(nodes):
     run(one, "insert into c values (1, 1, null)")
     with pytest.raises(errors.SerializationFailure):
         goer.commit()
-    # A statement that stands for itself tries again, and now sees the child.
+    # An autocommit statement is run again, and now sees the child.
     run(two, "delete from p where id = 1")
     assert run(one, "select * from c") == []
 

@@ -170,7 +170,7 @@ def test_a_database_whose_creator_was_killed_can_be_opened(tmp_path: Path, catal
         "seachange.cli.main", "sql", "--data", str(data), "--catalog", url, "-c", "select 1", fault=point
     ) as killed:
         assert killed.communicate("").returncode == -signal.SIGKILL
-    # It is nobody's as long as the folder has no id; with one it is that catalog's alone.
+    # The folder has no owner as long as it has no id; with one it belongs to that catalog.
     if point == "identity.settled":
         with pytest.raises(errors.CatalogMissing):
             open_node(data, catalogs.new())

@@ -68,7 +68,7 @@ def node(opened: Node) -> Iterator[Node]:
 
 @pytest.fixture
 def changer(node: Node) -> Iterator[Session]:
-    """A session that waits for nobody."""
+    """A session that does not wait for locks."""
     with closing(Session(node)) as session:
         session.execute("set seachange.drain_timeout = '1ms'")
         yield session
@@ -96,7 +96,7 @@ def test_is_committed(node: Node, writer: Session, changer: Session, name: str):
     assert check(node) == []
 
 
-# Before the change, and while the rows are written anew: the one is made to fit, the other knows what is to come.
+# Before the change, and while the rows are rewritten: the first is rebased, the second knows the change.
 BEGUN = ("", "job.attached")
 REWRITES = (
     "alter table t alter primary key using columns (u)",

@@ -193,7 +193,7 @@ def test_a_setting_that_has_changed_is_not_reported_as_cancelled(session: Sessio
 
 
 def test_a_cancel_that_comes_before_the_wait_is_heard(session: Session, node: Node):
-    """Whoever cancels finds nobody waiting yet."""
+    """The cancel finds no waiter yet."""
     holder = Session(node)
     holder.execute("begin")
     holder.execute("update few set n = 0 where id = 1")

@@ -56,7 +56,7 @@ def test_blockers(held: str, waits: str, expected: set[str]):
     [
         # No cycle.
         ("1a:x 2b:y", "1a:y", {}, None),
-        # Two nodes; whoever came last gives way, whoever looks.
+        # Two nodes; the last one is the victim, on whichever node the cycle is found.
         ("1a:x 2b:y", "1a:y 2b:x", {}, "2b"),
         ("1a:x 2b:y", "2b:x 1a:y", {}, "1a"),
         # Three of them, one through the queue: c waits for a because it stands behind it.

@@ -67,7 +67,7 @@ def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):
 def test_an_index_that_cannot_be_folded_keeps_nothing_else_from_it(
     node: Node, problem: Exception, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("seachange.engine.node.maintenance.FOLD_ROWS_MIN", 10)
+    monkeypatch.setattr("seachange.engine.node.maintenance.COMPACT_ROWS_MIN", 10)
     create(node)
     create(node, name="u")
     for name in ("t", "u"):

@@ -1,4 +1,4 @@
-"""Names and tables that several statements want at the same time: one gets them, the other hears of it at once."""
+"""Names and tables that several statements want concurrently: one gets them, the other fails at once."""
 
 from collections.abc import Iterator
 

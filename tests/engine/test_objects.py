@@ -33,7 +33,7 @@ def test_only_one_of_them_is_committed(node: Node, other: Node, there, made, dro
         two.execute(statements[first])
         with pytest.raises(errors.SerializationFailure):
             one.execute("commit")
-        # Tried again, it is told why.
+        # A retry gets the reason.
         if first == "made":
             with pytest.raises(errors.DependentObjectsExist):
                 one.execute(dropped)
@@ -47,7 +47,7 @@ def test_a_name_is_given_once(node: Node, other: Node):
         two.execute("set lock_timeout = '50ms'")
         one.execute("begin")
         one.execute("create sequence x")
-        # Whoever gives the same name waits for the end of the other.
+        # A statement that uses the same name waits for the end of the other.
         with pytest.raises(errors.LockNotAvailable):
             two.execute("create view x as select 1 as a")
         one.execute("commit")

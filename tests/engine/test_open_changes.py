@@ -61,7 +61,7 @@ def sent(session: Session, sql: str) -> Iterator[list[str]]:
 
 
 def waiters(session: Session) -> bool:
-    """Somebody waits for a lock: between nodes, or inside of one."""
+    """A session waits for a lock: between nodes, or within one."""
     return bool(session.node.parts.catalog.lock_queues().waits) or bool(session.node.epoch.locks.waiting)
 
 

@@ -1,4 +1,4 @@
-"""Rows are written anew under another primary key while others write."""
+"""Rows are rewritten under another primary key while others write."""
 
 import threading
 from collections.abc import Callable

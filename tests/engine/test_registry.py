@@ -1,5 +1,5 @@
 """The marks: whatever the order of events, neither is above the snapshot of an open or future transaction of its kind,
-and whoever waits for writers is told as soon as there is none below."""
+and a job that waits for writers is notified as soon as none is left below."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -125,7 +125,7 @@ def test_readers_hold_the_low_mark_only(may_write: bool):
     registry.move(ticket, Seq(10))
     registry.note_publication(Seq(11))
     registry.advance(Seq(12))
-    # What was applied is told, whoever is below it.
+    # An applied publication is reported, even while writers are below it.
     assert calls == [1]
     marks = registry.marks()
     assert (marks.low, marks.write) == (10, 10 if may_write else 12)
@@ -148,7 +148,7 @@ def test_a_reader_of_the_past_holds_the_mark():
     registry = Registry(Seq(10))
     ticket = registry.enter_below(Seq(7))
     registry.advance(Seq(20))
-    # What was published before is not taken back; it does not come closer either.
+    # A published mark never decreases; it does not advance either.
     assert registry.mark() == 10
     registry.leave(ticket)
     assert registry.mark() == 20

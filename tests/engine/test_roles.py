@@ -16,7 +16,7 @@ def test_who_may_connect_and_load(tmp_path):
         root.execute("create table t (id int primary key)")
         root.execute("create role group_only")
         root.execute("create user ann password 'secret'")
-        for user in ("nobody", "group_only"):
+        for user in ("missing", "group_only"):
             with pytest.raises(errors.InvalidAuthorization):
                 seachange.connect(tmp_path, user=user)
         with closing(seachange.connect(tmp_path, user="ann", autocommit=True)) as ann:

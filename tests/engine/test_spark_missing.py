@@ -1,4 +1,4 @@
-"""Where Spark is asked for and cannot be used, a change says so and is taken back; where it is not, nobody notices."""
+"""If Spark is required and unavailable, a change reports that and is reverted; otherwise it runs in-process."""
 
 import subprocess
 import sys

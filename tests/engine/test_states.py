@@ -123,7 +123,7 @@ def test_keys_are_declared_before_anybody_checks(node: Node, table: Table, first
 def test_what_is_not_public_is_not_read(node: Node, table: Table, state: State):
     index = new_index(node, "t_v", [V], unique=True, state=state)
     with_index(node, table, index)
-    # It has no generation: whoever looked something up in it would find nothing.
+    # It has no generation: a lookup in it would find nothing.
     assert run(node, "select id from t where v = 'two'") == [(2,)]
     assert "t_v" not in str(run(node, "explain select id from t where v = 'two'"))
     with pytest.raises(errors.InvalidConflictTarget):

@@ -185,7 +185,7 @@ def test_nobody_is_refused_without_a_reason(steps: Sequence[tuple[int, int, str,
         insert(one, (0, "a", 0), (1, "b", 1), (2, "c", 2))
         writers = [Writer(one), Writer(two)]
         for who, key, _, how in steps:
-            # Values of their own: nobody brings the same key.
+            # Values of their own, so that keys do not collide.
             writers[who].write(how, key, f"v{key}")
         expected = {row[0]: row for row in rows(one)}
         for _, key, _, how in steps:
@@ -207,7 +207,7 @@ def test_nobody_is_refused_without_a_reason(steps: Sequence[tuple[int, int, str,
 )
 @settings(max_examples=examples(20), deadline=None)
 def test_a_foreign_key_that_comes(steps: Sequence[tuple[int, str, int]]):
-    """Children are added to parents that go, while nobody, some, and all know of the foreign key."""
+    """Children are added to parents that are deleted, while none, some, and all know of the foreign key."""
     with two_nodes() as (one, two):
         parent = create(one)
         child = create(one, name="c", columns=(parent.columns[0], replace(parent.columns[0], id=ColumnId(2), name="p")))
@@ -248,7 +248,7 @@ def test_a_foreign_key_that_comes(steps: Sequence[tuple[int, str, int]]):
                 if sessions[who] is not None:
                     sessions[who].rollback()  # type: ignore[union-attr]
                 sessions[who] = None
-        # Whoever is left when the key is enforced is checked.
+        # Rows that are left when the key is enforced are checked.
         while advance():
             pass
         orphans_before = {row for row in rows(one, "c") if row[1] not in {p[0] for p in rows(one)}}

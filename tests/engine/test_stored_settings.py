@@ -66,7 +66,7 @@ def test_reset_leads_back_to_them(tmp_path):
     ("statement", "error"),
     [
         ("alter database shop set lock_timeout = '1s'", errors.InvalidDatabaseName),
-        ("alter role nobody set lock_timeout = '1s'", errors.UndefinedObject),
+        ("alter role missing set lock_timeout = '1s'", errors.UndefinedObject),
         ("alter role ann set nosuch = 1", errors.UndefinedObject),
         ("alter role ann set lock_timeout = 'long'", errors.InvalidSetting),
         ("alter role ann set role = 'seachange'", errors.SettingFixed),

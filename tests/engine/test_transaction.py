@@ -194,7 +194,7 @@ def test_a_transaction_plans_with_the_schema_of_its_snapshot(node: Node, other: 
     old.start_statement()
     assert old.table(None, "t").version == 1
     assert scan(node, old, old.table(None, "t")) == [(1, "a", 1)]
-    # A version that moves no bytes fences nobody.
+    # A version that moves no bytes fences no writer.
     old.insert(old.table(None, "t"), [(2, "b", 2)])
     old.commit()
     assert rows(node) == rows(other) == [(1, "a", 1, 7), (2, "b", 2, 7)]

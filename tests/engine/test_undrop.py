@@ -174,7 +174,7 @@ def is_gone(node: Node, ids: list[IndexId]) -> bool:
 
 @pytest.mark.parametrize("cut", ["", "gc.collected", "gc.deleted", "gc.forgotten"])
 def test_after_the_retention_nothing_is_left_of_it(node: Node, place: Place, session: Session, cut: str):
-    """Also if the collector dies on its way: whoever comes next goes on."""
+    """Also if the collector dies on its way: the next one continues."""
     ids = [index.id for index in node.epoch.schemas.newest.within().by_name["public", "item"].indexes]
     session.execute("drop table item")
     node.collect_garbage(retention_us=3_600_000_000)

@@ -62,7 +62,7 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(slots=True)
 class Script:
-    """What the block does, and before each of its statements somebody else."""
+    """The statements of the block, and before each of them a statement of another session."""
 
     block: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)

@@ -117,7 +117,7 @@ def test_hot_rows_are_updated_without_an_abort_while_the_table_changes(
         seen: Counter[str | None] = Counter()
         with closing(session_of(nodes[0])) as session:
             for turn in range(20):
-                # In order, so that nobody deadlocks.
+                # In order, so that there is no deadlock.
                 first, second = sorted(((turn * 7 + number * 3) % 20 + 1, (turn * 5 + number) % 20 + 1))
                 statements = [f"update t set n = n + 1 where id = {id_}" for id_ in (first, second)]
                 seen[sqlstate(partial(run, session, "begin", *statements, "commit"))] += 1

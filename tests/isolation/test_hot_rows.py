@@ -1,4 +1,4 @@
-"""Many sessions of one node on few rows: they wait for each other, and no client hears of a conflict."""
+"""Many sessions of one node on few rows: they wait for each other, and no client gets a conflict."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whatever the rows are and wherever they lie, a backfill gives the entries that an oracle gives."""
+"""A backfill gives the entries of an oracle, for any rows in any place."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -60,7 +60,7 @@ def with_virtual(row: Row) -> Row:
 
 @st.composite
 def worlds(draw: Any) -> tuple[Column, list[tuple[str, list[Row], list[Row]]]]:
-    """A type, and rows in parts: where each lies, its live rows and those that are superseded."""
+    """A type, and rows in parts: the place of each, its live rows and the superseded ones."""
     type_ = draw(st.sampled_from(TYPES))
     other = Column(ColumnId(4), "any", type_)
     value = st.none() | VALUES[type_]
@@ -123,7 +123,7 @@ def test_generations_are_those_of_the_oracle(tmp_path_factory: pytest.TempPathFa
 
 
 def two_files(folder: Any) -> tuple[World, list[Row]]:
-    """Rows whose words and numbers lie across the files, so that runs have to be merged."""
+    """Rows whose words and numbers are spread over the files, so that runs have to be merged."""
     other = Column(ColumnId(4), "any", TEXT)
     rows = [{1: i, 2: i % 11, 3: f"w{i * 7 % 30:02}", 4: str(i * 5 % 17), 5: i} for i in range(30)]
     return build_world(
@@ -175,7 +175,7 @@ def test_a_unit_whose_file_is_damaged_is_done_again(tmp_path: Any) -> None:
 
 
 def test_units_of_other_rows_are_not_taken(tmp_path: Any) -> None:
-    """After a compaction at the very sequence, other files have the same rows: what was read before is read anew."""
+    """After a compaction at the very sequence, other files have the same rows: they are read again."""
     world, rows = two_files(tmp_path)
     targets = world.targets()[:1]
     units: list[UnitDone] = []
@@ -187,7 +187,7 @@ def test_units_of_other_rows_are_not_taken(tmp_path: Any) -> None:
     assert_generation(world, targets[0], built, rows)
 
 
-def test_a_unit_is_cut_before_its_next_file(tmp_path: Any) -> None:
+def test_unit_is_interrupted_before_its_next_file(tmp_path: Any) -> None:
     world, _ = two_files(tmp_path)
     reserved: list[SegmentId] = []
 

@@ -1,4 +1,4 @@
-"""Work waits while the statements of clients are slow because of it, and never for good."""
+"""Work waits while it slows down the statements of clients, and never for good."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -41,7 +41,7 @@ paces = st.dictionaries(st.sampled_from("abc"), st.builds(Pace, latencies, laten
 
 
 @given(paces, st.floats(1, 10))
-def test_it_waits_only_for_a_node_that_is_known_to_be_slowed(found: dict[str, Pace], ratio: float) -> None:
+def test_work_waits_only_for_a_slowed_node(found: dict[str, Pace], ratio: float) -> None:
     clock = ManualClock()
     before = Foreground(ratio, lambda: {node: Pace(0, pace.usual_us) for node, pace in found.items()}, clock)
     assert before.reason() == ""
@@ -57,8 +57,8 @@ def test_it_waits_only_for_a_node_that_is_known_to_be_slowed(found: dict[str, Pa
 
 
 @given(st.lists(st.tuples(latencies, latencies), min_size=1, max_size=40))
-def test_what_was_usual_is_what_it_was_before_the_work(moments: list[tuple[int, int]]) -> None:
-    """Whatever the work does to what is usual, it does not get used to it."""
+def test_usual_latency_is_that_before_the_work(moments: list[tuple[int, int]]) -> None:
+    """The work does not get used to the latency that it causes."""
     clock = ManualClock()
     moment = Pace(2 * MS, 2 * MS)
     foreground = Foreground(3.0, lambda: {"a": moment}, clock)
@@ -71,7 +71,7 @@ def test_what_was_usual_is_what_it_was_before_the_work(moments: list[tuple[int, 
 
 
 @given(st.lists(st.integers(0, 50 * MS), max_size=60))
-def test_a_task_never_waits_longer_than_its_patience(latency: list[int]) -> None:
+def test_back_off_is_limited(latency: list[int]) -> None:
     clock = ManualClock()
     told = iter([0, *latency])
     foreground = Foreground(2.0, lambda: {"a": Pace(next(told, 50 * MS), 1 * MS)}, clock)
@@ -96,7 +96,7 @@ def observe(meters: Meters, count: int, took_us: int, command: str = "SELECT") -
         meters.statements[command].observe(took_us)
 
 
-def test_a_node_tells_how_fast_its_statements_are() -> None:
+def test_node_publishes_the_latency_of_its_statements() -> None:
     clock = ManualClock()
     meters = Meters(clock)
     pace = PaceMeter(meters)
@@ -105,7 +105,7 @@ def test_a_node_tells_how_fast_its_statements_are() -> None:
     first = pace.read()
     assert first.latency_us == first.usual_us
     assert 2.5 * MS <= first.latency_us <= 5 * MS
-    # It is the same until there is another window; DDL is no client's waiting.
+    # It does not change until the next window; DDL does not count.
     observe(meters, WINDOW_STATEMENTS, 60_000 * MS, "CREATE INDEX")
     assert pace.read() == first
     observe(meters, WINDOW_STATEMENTS, 40 * MS, FOREGROUND[1])
@@ -116,7 +116,7 @@ def test_a_node_tells_how_fast_its_statements_are() -> None:
         observe(meters, WINDOW_STATEMENTS, 40 * MS)
         before, slow = slow, pace.read()
         assert before.usual_us <= slow.usual_us <= slow.latency_us
-    # Of too few nothing is known, and what is usual stays.
+    # Too few statements say nothing, and the usual latency stays.
     observe(meters, STATEMENTS_MIN - 1, 4 * MS)
     clock.advance_us(WINDOW_US_MAX)
     assert pace.read() == Pace(0, slow.usual_us)
@@ -124,7 +124,7 @@ def test_a_node_tells_how_fast_its_statements_are() -> None:
 
 
 class Watching(SessionInterrupts):
-    """Is asked to pause by whoever is held back."""
+    """Records the pauses of throttled work."""
 
     def __init__(self, hook: Callable[[], None]) -> None:
         super().__init__()

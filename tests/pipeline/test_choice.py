@@ -1,4 +1,4 @@
-"""Which segments a fold writes anew."""
+"""The choice of segments that a compaction rewrites."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ NOTHING = np.array([], dtype=np.int64)
 
 
 def whole_file(number: int, layout: LayoutId) -> FileSlice:
-    """A full segment with keys of its own: nothing but its layout is a reason to write it anew."""
+    """A full segment with keys of its own: only its layout can be a reason to rewrite it."""
     key = number.to_bytes(2)
     segment = Segment(
         SegmentId(number), IndexId(1), layout, SegmentKind.DATA, Seq(0), True, SEGMENT_ROWS_MAX, 1, b"", key, key
@@ -23,7 +23,7 @@ def whole_file(number: int, layout: LayoutId) -> FileSlice:
 
 
 def rewritten(older: int, newer: int, *, full: bool = False) -> int:
-    """How many of them are, by a fold, of a table that has so many segments of each layout."""
+    """How many of them a compaction rewrites, for a table with this many segments of each layout."""
     layouts = [OLDER] * older + [NEWEST] * newer
     files = tuple(whole_file(number, layout) for number, layout in enumerate(layouts))
     plan = plan_compaction(SnapshotParts(files, ()), full, NEWEST)
@@ -33,11 +33,11 @@ def rewritten(older: int, newer: int, *, full: bool = False) -> int:
 
 
 @pytest.mark.parametrize(("older", "newer", "chosen"), [(1, 9, 1), (2, 18, 2), (1, 8, 0), (5, 5, 0), (0, 10, 0)])
-def test_what_is_left_of_an_older_layout_is_migrated(older: int, newer: int, chosen: int) -> None:
+def test_small_remainder_of_an_older_layout_is_migrated(older: int, newer: int, chosen: int) -> None:
     assert rewritten(older, newer) == chosen
 
 
-def test_no_more_is_migrated_at_once_than_a_fold_may_write() -> None:
+def test_migration_is_limited_per_compaction() -> None:
     assert rewritten(8, 80) == 8
     assert rewritten(9, 90) == 0
 

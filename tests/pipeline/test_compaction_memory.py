@@ -1,4 +1,4 @@
-"""What a compaction rewrites may be larger than the memory of its sort, whatever joins it is read through."""
+"""A compaction may rewrite more than the memory of its sort, through whatever joins it reads."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ from tests.storage.samples import Store
 ROWS = 600_000
 # More than the sort of a table takes, less than one takes that does not spill.
 LIMITS = SortLimits(64 << 20)
-# What a sort needs at least is needed by each of its threads.
+# Each thread needs the minimum memory of a sort.
 THREADS = "SET threads = 2"
 
 
 class Rewriting:
-    """A table in files, one row in a hundred superseded by a delta, to be written anew."""
+    """A table in files, one row in a hundred superseded by a delta, to be rewritten."""
 
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder / "files")
@@ -61,8 +61,8 @@ def test_a_rewrite_larger_than_its_memory_spills(rewriting: Rewriting) -> None:
 
 @pytest.mark.slow
 def test_a_sort_over_the_joins_does_not_spill(rewriting: Rewriting) -> None:
-    """Why the rows are kept in a table first. Should it fail with a newer DuckDB, the table may be needed no more. On a
-    machine that has much else to do it may get by: its threads then do not need their memory at the same time."""
+    """Why the rows are stored in a table first. If it fails with a newer DuckDB, the table may no longer be needed. On
+    a busy machine it may succeed: its threads then do not need their memory at the same time."""
     scan, store = rewriting.scan, rewriting.store
     with sorting_connection(rewriting.spill, LIMITS) as duck:
         duck.execute(THREADS)

@@ -21,7 +21,7 @@ def nice() -> int:
 
 @dataclass(frozen=True)
 class OnProgress:
-    """Tells at which priority it runs, unless it is to fail."""
+    """Returns the priority that it runs at, or fails."""
 
     problem: Exception | None = None
     title: str = "looks"
@@ -42,13 +42,13 @@ def executor(tmp_path: Path) -> LocalExecutor:
     return LocalExecutor(KernelContext(store.warehouse, tmp_path, store.reserve, SessionInterrupts(), translate_error))
 
 
-def test_tasks_give_way_and_their_caller_does_not(executor: LocalExecutor):
+def test_tasks_run_at_lower_priority_than_their_caller(executor: LocalExecutor):
     before = nice()
     assert all(found > before for found in run_all(executor, [OnProgress(), OnProgress()]))
     assert nice() == before
 
 
-def test_what_a_task_raises_ends_the_others(executor: LocalExecutor):
+def test_exception_of_a_task_ends_the_others(executor: LocalExecutor):
     done: list[int] = []
     with pytest.raises(errors.DivisionByZero):
         executor.run(

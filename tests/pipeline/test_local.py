@@ -1,4 +1,4 @@
-"""The local pipeline over real databases, on both catalogs: another node goes on, and whoever is told stops."""
+"""The local pipeline over real databases, on both catalogs: another node resumes, and an interrupt stops the work."""
 
 import threading
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def pipeline(node: Node, interrupts: SessionInterrupts | None = None) -> LocalPi
 
 
 def prepare(node: Node) -> tuple[BackfillIndexes, Seq]:
-    """Rows in files and in the catalog, some of them changed and deleted since, and an index to be built."""
+    """Rows in files and inline, some of them changed and deleted since, and an index to build."""
     table = create(node)
     for start in (0, 50, 100):
         bulk(node, *((i, f"v{i * 37 % 101:03}", i % 7) for i in range(start, start + 50)))
@@ -124,8 +124,9 @@ def test_work_that_is_interrupted_leaves_no_file(node: Node) -> None:
     assert set(node.parts.files.names()) - before == written
 
 
-def test_work_that_is_ended_by_whoever_looks_at_it_leaves_no_intent(node: Node) -> None:
-    """As a job is that was canceled on another node: what a task has written is garbage at once, not with the epoch."""
+def test_work_ended_by_its_progress_callback_leaves_no_intent(node: Node) -> None:
+    """As for a job that was cancelled on another node: the files of a task are garbage at once, not when the epoch
+    ends."""
 
     class Canceled(Exception):
         pass
@@ -152,7 +153,7 @@ def test_work_that_is_ended_by_whoever_looks_at_it_leaves_no_intent(node: Node) 
     assert not set(node.parts.files.names()) - before
 
 
-def test_what_is_read_is_held(node: Node) -> None:
+def test_snapshot_is_pinned_while_it_is_read(node: Node) -> None:
     op, at = prepare(node)
     marks: list[int] = []
 
@@ -174,7 +175,7 @@ def test_a_source_that_is_not_complete_is_not_read(node: Node) -> None:
 
 
 def test_a_new_primary_index_and_one_made_from_it(node: Node) -> None:
-    """Both are built before either is attached; the second ends in the new key."""
+    """Both are built before either is attached; the second ends with the new key."""
     _, at = prepare(node)
     txn = node.begin()
     table = txn.table(None, "t")

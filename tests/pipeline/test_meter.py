@@ -1,4 +1,4 @@
-"""How much of a task is done is known while it is under way, and reaches the record of its job."""
+"""The progress of a running task is known, and gets into the record of its job."""
 
 import threading
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Running:
 
 
 @given(st.integers(1, 5), st.lists(st.lists(st.floats(0, 3), max_size=5), max_size=4))
-def test_what_is_told_never_goes_back(steps: int, queries: list[list[float]]) -> None:
+def test_progress_never_decreases(steps: int, queries: list[list[float]]) -> None:
     meter = ProgressMeter(steps)
     told = [meter.read()]
     for moments in queries:
@@ -52,7 +52,7 @@ def test_what_is_told_never_goes_back(steps: int, queries: list[list[float]]) ->
 
 @dataclass
 class Gated:
-    """A task that stands at half until it is seen there."""
+    """A task that pauses at half until that is reported."""
 
     seen: threading.Event
     running: Running = field(default_factory=Running)
@@ -73,7 +73,7 @@ def local_executor(folder: Path) -> LocalExecutor:
     return LocalExecutor(KernelContext(store.warehouse, folder, store.reserve, SessionInterrupts(), translate_error))
 
 
-def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
+def test_progress_of_a_running_task_is_reported(tmp_path: Path) -> None:
     seen = threading.Event()
 
     def on_progress(rows: int) -> None:
@@ -88,7 +88,7 @@ def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
     assert results == [True]
 
 
-def test_who_is_not_waited_for_any_more_is_interrupted(tmp_path: Path) -> None:
+def test_abandoned_task_is_interrupted(tmp_path: Path) -> None:
     def on_progress(rows: int) -> None:
         raise KeyboardInterrupt
 
@@ -101,7 +101,7 @@ def test_who_is_not_waited_for_any_more_is_interrupted(tmp_path: Path) -> None:
     assert running.was_interrupted.is_set()
 
 
-def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
+def test_progress_file_grows_with_progress(tmp_path: Path) -> None:
     meter, running = ProgressMeter(4), Running()
     progress_file = ProgressFile(meter, sign_of(tmp_path, 7), 33)
     with meter.watching(running):
@@ -110,15 +110,15 @@ def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
         for running.done in (1.0, 1.0, 3.0):
             progress_file.report()
     assert read_signs(tmp_path) == {7: 0.75}
-    # Of several attempts the farthest counts; a folder that is gone disturbs nobody.
+    # Of several attempts the most advanced one counts; a missing folder is ignored.
     ProgressFile(meter, sign_of(tmp_path, 7), 34).report()
     assert read_signs(tmp_path) == {7: 0.75}
     ProgressFile(meter, sign_of(tmp_path / "gone", 1), 1).report()
     assert read_signs(tmp_path / "gone") == {}
 
 
-def test_a_unit_under_way_is_seen_in_the_record_of_its_job(tmp_path: Path) -> None:
-    """The kernel waits, with its rows sorted and nothing written, until a client sees that some are done."""
+def test_progress_of_a_running_unit_is_in_the_job_record(tmp_path: Path) -> None:
+    """The kernel waits, with its rows sorted and nothing written, until a client sees progress."""
     place = Place(tmp_path / "data")
     prepare(place)
     node = open_node(place.data, place.catalog)

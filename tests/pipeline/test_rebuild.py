@@ -1,4 +1,4 @@
-"""Rows written anew: converted, generated and drawn values, another key, and errors that name the row."""
+"""Rewritten rows: converted, generated and drawn values, another key, and errors that name the row."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_another_primary_key(tmp_path: Path) -> None:
     assert [row[0] for row in world.entries(built)] == sorted(row[2] for row in rows)
 
 
-def test_a_key_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_duplicate_key_is_refused(tmp_path: Path) -> None:
     world, _ = make_world(tmp_path, key=(2,), words=lambda n: str(n // 2))
     with pytest.raises(errors.UniqueViolation, match=r"\(w\)="):
         rebuild(world)
@@ -110,7 +110,7 @@ def test_what_a_writer_has_drawn_already_is_kept(tmp_path: Path) -> None:
     assert (77, "7", 5.0) in world.entries(rebuild(world))
 
 
-def test_a_stale_conversion_is_not_believed(tmp_path: Path) -> None:
+def test_stored_conversion_is_recomputed(tmp_path: Path) -> None:
     world, _ = make_world(tmp_path, converted('CAST("c2" AS BIGINT)'))
     world.add_inline([{1: 77, 2: "7", 3: 5}], 1)
     assert (77, "7", 7) in world.entries(rebuild(world))

@@ -1,4 +1,4 @@
-"""How fast tasks follow each other, by a clock of the test's own."""
+"""The rate of tasks, by a clock of the test."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from seachange.runtime.filesystem import LocalFileSystem
 
 
 class Hands:
-    """A clock that goes on when somebody waits."""
+    """A clock that advances by the pauses of its users."""
 
     def __init__(self) -> None:
         self.us = 5_000_000
@@ -34,14 +34,14 @@ def parallelism() -> Hands:
     return Hands()
 
 
-def test_tasks_wait_until_those_before_them_have_had_their_time(parallelism: Hands):
+def test_io_rate_delays_tasks(parallelism: Hands):
     throttling = Throttling(bytes_per_second=1_000, pause=parallelism.pause, clock=parallelism)
     throttling.admit(1_000, 1_000)
     assert parallelism.waited == []
     assert not throttling.is_free(0)
     throttling.admit(500, 0)
     assert parallelism.waited == [2.0]
-    # What took longer by itself is owed nothing, and saves nothing up.
+    # Tasks that took longer by themselves do not save up time.
     parallelism.us += 60_000_000
     assert throttling.is_free(0)
     throttling.admit(3_000, 0)
@@ -50,7 +50,7 @@ def test_tasks_wait_until_those_before_them_have_had_their_time(parallelism: Han
     assert parallelism.waited == [2.0, 3.0]
 
 
-def test_without_a_limit_nobody_waits(parallelism: Hands):
+def test_no_delay_without_a_limit(parallelism: Hands):
     throttling = Throttling(pause=parallelism.pause, clock=parallelism)
     for _ in range(3):
         throttling.admit(1 << 40, 1 << 40)
@@ -70,7 +70,7 @@ REFUSED: list[Callable[[Throttling], Any]] = [
 
 
 @pytest.mark.parametrize("refused", REFUSED)
-def test_space_is_left_to_others(tmp_path: Path, refused: Callable[[Throttling], Any]):
+def test_disk_reserve_is_kept(tmp_path: Path, refused: Callable[[Throttling], Any]):
     throttling = Throttling(Disk(tmp_path), spare_bytes=400)
     throttling.admit(1 << 40, 600)
     throttling.admit(1 << 40, 300, 300)
@@ -79,13 +79,13 @@ def test_space_is_left_to_others(tmp_path: Path, refused: Callable[[Throttling],
     with pytest.raises(errors.OperationalError, match=str(tmp_path)) as problem:
         refused(throttling)
     assert problem.value.sqlstate == "53100"
-    # It is asked for again before anything is read.
+    # It is checked again before anything is read.
     if isinstance(problem.value, errors.LowDisk):
         with pytest.raises(errors.LowDisk):
             throttling.check_space()
         throttling.spare_bytes = 0
     throttling.check_space()
-    # Who only reads needs none.
+    # A task that only reads needs none.
     Throttling(Disk(tmp_path), spare_bytes=1 << 40).admit(1, 0)
 
 

@@ -1,4 +1,4 @@
-"""Rows that break a constraint, counted against an oracle, wherever they lie."""
+"""Rows that violate a constraint, counted against an oracle, in any place."""
 
 from dataclasses import replace
 from pathlib import Path

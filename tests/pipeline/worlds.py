@@ -1,4 +1,4 @@
-"""Tables with their rows in files of several layouts, in part superseded, and in the catalog; without an engine."""
+"""Tables with their rows in files of several layouts, partly superseded, and inline; without an engine."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -134,7 +134,7 @@ class World:
 
 
 def expected_entries(target: BuiltIndex, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """The oracle: rows with all values, virtual ones too, that the index has entries for, in its order."""
+    """The oracle: the rows, with virtual values, that have entries in the index, in its order."""
     columns = [c for c, _ in target.shape.columns]
     types = dict(target.shape.columns)
     codec = KeyCodec([types[c] for c in target.shape.key])
@@ -158,7 +158,7 @@ def assert_generation(world: World, target: BuiltIndex, built: Built, rows: Sequ
         assert segment.key_max == codec.encode(entries[-1][:width])
         assert segment.index_id == target.index.id
         assert segment.layout_id == target.table.layout.id
-        # What was written to be merged says nothing of its order.
+        # The order of files that are to be merged does not matter.
         metadata = pq.read_metadata(world.store.warehouse.path(segment))
         assert len(metadata.row_group(0).sorting_columns) == len(target.shape.key)
         assert [f.name for f in pq.read_schema(world.store.warehouse.path(segment))] == [

@@ -76,7 +76,7 @@ def replay(folder: Path, *options: str) -> int:
     return main(["replay", str(folder), "--writers", "0", "--pause", "0", *options])
 
 
-def test_what_is_refused_is_told_and_counts_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_refused_statements_are_reported_and_fail_if_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = lay_out(tmp_path, {"1.sql": "create table t (id int);\nalter table nowhere add column n int;\nnonsense;"})
     assert replay(folder) == 0
     out = capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_what_is_refused_is_told_and_counts_if_asked(tmp_path: Path, capsys: pyt
     assert replay(folder, "--strict") == 1
 
 
-def test_another_schema_than_the_expected_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_schema_differences_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = lay_out(tmp_path / "history", {"1.sql": "create table t (id int primary key, n int)"})
     dump = tmp_path / "dump.sql"
     dump.write_text("create table t (id int primary key, n bigint not null)")
@@ -97,7 +97,7 @@ def test_another_schema_than_the_expected_one_is_told(tmp_path: Path, capsys: py
     assert "schema: 1 differences" in out
 
 
-def test_a_transaction_that_is_left_open_is_rolled_back_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_open_transaction_is_rolled_back_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = lay_out(tmp_path, {"1.sql": "begin; create table t (id int);", "2.sql": "select * from t"})
     assert replay(folder, "--json") == 0
     told = json.loads(capsys.readouterr().out)["statements"]

@@ -20,7 +20,7 @@ def lines(session: Session) -> Lines:
     return session.in_transaction(lambda txn: describe_schema([*txn.tables(), *txn.objects()]))
 
 
-def test_the_way_does_not_matter(session: Session):
+def test_equal_schemas_by_different_ddl_are_equal(session: Session):
     session.execute_all(SCHEMA)
     before = lines(session)
     for statement in (

@@ -29,7 +29,7 @@ def test_pieces_know_their_lines():
     ]
 
 
-def test_a_line_for_psql_is_a_piece_unless_it_is_within_a_statement():
+def test_psql_meta_command_is_a_piece_outside_of_statements():
     pieces = cut("\\set ON_ERROR_STOP on\nselect '\n\\not one\n';\n\\connect shop\n")
     assert [piece.kind for piece in pieces] == [PieceKind.PSQL, PieceKind.STATEMENT, PieceKind.PSQL]
     assert pieces[1].text == "select '\n\\not one\n'"
@@ -39,7 +39,7 @@ def test_a_line_for_psql_is_a_piece_unless_it_is_within_a_statement():
     ("up", "down"),
     [("-- +goose Up", "-- +goose Down"), ("-- +migrate Up", "-- +migrate Down"), ("-- migrate:up", "--migrate:down")],
 )
-def test_the_way_back_is_one_piece_that_nobody_goes(up: str, down: str):
+def test_down_migration_is_one_skipped_piece(up: str, down: str):
     pieces = cut(f"{up}\nselect 1;\n{down}\nselect 2;\nselect 3;\n{up}\nselect 4;\n{down}\n-- nothing\n")
     assert pieces == [
         Piece("select 1", 2),
@@ -61,7 +61,7 @@ def test_a_copy_without_an_end_takes_the_rest():
     assert cut("copy t from stdin;\n1\n2")[0].rows == "1\n2\n"
 
 
-def test_what_cannot_be_read_is_told():
+def test_unreadable_text_is_reported():
     (piece,) = cut("select 'never ends;\nselect 2;")
     assert piece.kind is PieceKind.UNREADABLE
     assert "syntax error" in piece.problem

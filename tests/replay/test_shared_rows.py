@@ -1,4 +1,5 @@
-"""Histories whose rows all writers count in: blocks of different processes change the same rows, and none fails."""
+"""Histories with rows in which all writers count: blocks of different processes change the same rows, and none
+fails."""
 
 import json
 import shutil

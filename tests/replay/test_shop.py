@@ -21,7 +21,7 @@ def test_every_migration_is_taken():
     replay(SHOP, "--writers", "0", "--pause", "0")
 
 
-def test_nobody_notices_the_first_migrations(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_first_migrations_fail_no_writer(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     for migration in sorted(SHOP.glob("*.sql"))[:FIRST]:
         shutil.copy(migration, tmp_path)
     replay(tmp_path, "--writers", "2", "--pace", "50", "--json")
@@ -32,7 +32,7 @@ def test_nobody_notices_the_first_migrations(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_nobody_notices_any(seed: int, capsys: pytest.CaptureFixture[str]):
+def test_all_migrations_fail_no_writer(seed: int, capsys: pytest.CaptureFixture[str]):
     replay(SHOP, "--writers", "4", "--seed", str(seed), "--json")
     told = json.loads(capsys.readouterr().out)
     assert (told["foreground"]["failed"], told["anomalies"]) == ({}, [])

@@ -1,4 +1,4 @@
-"""Counting what became of transactions."""
+"""Counting the outcomes of transactions."""
 
 from seachange.replay.tally import WriterTally
 

@@ -1,4 +1,4 @@
-"""Histories as tools write them: what is refused of each, and that nobody who writes meanwhile notices the rest."""
+"""Histories as tools write them: what is refused of each, and that concurrent writers do not notice the rest."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_the_naming_of_each_is_found(capsys: pytest.CaptureFixture[str]):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(HISTORIES))
-def test_nobody_who_writes_meanwhile_notices(name: str, capsys: pytest.CaptureFixture[str]):
+def test_history_of_a_tool_fails_no_writer(name: str, capsys: pytest.CaptureFixture[str]):
     assert main(["replay", str(FOLDER / name), "--writers", "2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["foreground"]["failed"], told["anomalies"]) == ({}, [])

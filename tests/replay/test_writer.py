@@ -1,4 +1,4 @@
-"""Writers write rows that are valid now, and after what is to come."""
+"""Writers write rows that are valid now, and after future migrations."""
 
 from seachange.engine.session.session import Session
 from seachange.replay.row_rules import Foresight, SchemaShape, dropped, foresee
@@ -33,7 +33,7 @@ def count(session: Session, query: str) -> int:
 
 
 def rehearse(session: Session, *statements: str) -> Foresight:
-    """What the statements lead to; they are taken back."""
+    """The result of the statements, which are rolled back."""
     shapes = [shape(session)]
     session.begin()
     for statement in statements:
@@ -99,7 +99,7 @@ def test_parents_are_made_for_rows_that_need_them(session: Session):
     assert count(session, "select count(*) from c where up is not null") > 0
 
 
-def test_what_is_to_come_is_met_before_it_is_there(session: Session):
+def test_writers_meet_future_constraints(session: Session):
     session.execute("create table t (id int primary key, mail text, n text, parent int, state text)")
     session.execute("create table p (id int primary key)")
     migrations = [
@@ -120,7 +120,7 @@ def test_what_is_to_come_is_met_before_it_is_there(session: Session):
 
 
 def test_without_foresight_a_constraint_comes_too_late(session: Session):
-    """So that the test above says something."""
+    """To prove that the test above can fail."""
     session.execute("create table t (id int primary key, state text)")
     write(session, 40)
     shown = session.execute("select count(*) from t where state not in ('new', 'old')").rows[0][0]

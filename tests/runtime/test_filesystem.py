@@ -1,4 +1,4 @@
-"""Files come into being durably, and a power cut takes what was not."""
+"""Files are created durably, and a power cut loses what was not durable."""
 
 import errno
 from pathlib import Path

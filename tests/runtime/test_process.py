@@ -1,4 +1,4 @@
-"""Work in the background gives way to those who serve clients."""
+"""Background work has a lower priority than threads that serve clients."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ def nice() -> int:
     return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
 
-def test_a_thread_gives_way_alone():
+def test_lower_priority_affects_one_thread():
     before = nice()
     with ThreadPoolExecutor(1, initializer=give_way) as hand:
         assert hand.submit(nice).result() > before

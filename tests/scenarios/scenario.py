@@ -52,7 +52,7 @@ class Scenario:
     # Changes.
 
     def begin(self, statement: str) -> JobId:
-        """A statement with CONCURRENTLY: its first stage, and a job that nobody runs."""
+        """A statement with CONCURRENTLY: its first stage, and a job without a runner."""
         session = Session(self.node)
         session.execute("set seachange.concurrently = 'async'")
         ((job_id,),) = session.execute(statement).rows

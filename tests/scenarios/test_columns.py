@@ -137,7 +137,7 @@ def test_not_null_is_added_while_a_null_commits_first(db: Scenario):
     session.execute("insert into item values (1001, 'x', 0, null)")
     db.run("delete from item where id = 1000")
     assert db.change("alter table concurrently item alter column n set not null") == ""
-    # It is too late: nobody has waited for it.
+    # It is too late: no drain has waited for it.
     with pytest.raises(errors.NotNullViolation):
         session.execute("commit")
     db.judge()

@@ -29,7 +29,7 @@ def test_a_duplicate_that_arrives_after_the_copy_deletes_nobody(db: Scenario, mo
             outcomes.append(problem.sqlstate)
 
     changed = db.change("create unique index concurrently item_code on item (code)", {moment: insert})
-    # One of the two is refused, whoever is later, and the row that was there before stays.
+    # One of the two is refused, the later one, and the row that existed before stays.
     assert sorted([changed, *outcomes]) == ["", "23505"]
     assert db.run("select n from item where id = 1") == [(1,)]
     db.judge()

@@ -24,7 +24,7 @@ def test_a_writer_whose_clock_is_wrong_leaves_entries(db: Scenario, offset_s: in
         other.run(f"insert into item values ({next(numbers)}, 'new {next(numbers)}', 0, 0)")
         other.run(f"delete from item where id = {next(numbers) - 995}")
 
-    # Whoever is ahead ends the epochs of others when it looks: that costs the runner its job, and nothing else.
+    # A node whose clock is ahead ends the epochs of others: that costs the runner its job, and nothing else.
     other.node.jobs.paused = True
     try:
         assert db.change(INDEX, write) == ""

@@ -24,8 +24,8 @@ def test_a_change_does_not_wait_for_its_own_version(db: Scenario):
 
 
 def test_what_creates_no_job_is_safe_for_open_transactions(db: Scenario):
-    """CockroachDB #90600: DDL without a job did not wait for leases. Here it need not: whoever is late is told of it by
-    the fence, and made to fit."""
+    """CockroachDB #90600: DDL without a job did not wait for leases. Here it need not: a late
+    transaction is fenced and rebased."""
     assert db.change("create index concurrently item_n on item (n)") == ""
     session = db.session()
     session.execute("begin")

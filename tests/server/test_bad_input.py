@@ -1,4 +1,4 @@
-"""Whatever bytes come, the server and its other clients go on."""
+"""For any input, the server and its other clients continue."""
 
 import socket
 import struct
@@ -65,7 +65,7 @@ MESSAGES = st.lists(
 
 @settings(max_examples=60)
 @given(st.one_of(MESSAGES, st.binary(max_size=200)))
-def test_nonsense_ends_at_most_its_own_connection(served, data):
+def test_invalid_bytes_end_at_most_their_connection(served, data):
     with socket.create_connection((HOST, served.port), PATIENCE_S) as raw:
         raw.sendall(startup() + data)
         raw.shutdown(socket.SHUT_WR)
@@ -106,7 +106,7 @@ def test_many_statements_before_a_sync_are_answered(served):
     assert received.count(b"1\0\0\0\4") == 20_000
 
 
-def test_more_columns_than_a_client_can_be_told_of():
+def test_too_many_result_columns():
     fields = [m.Field("one", 23, 4, -1, 0)] * 32_768
     assert len(m.row_description(fields[1:])) > 32_767 * 18
     for tell in (lambda: m.row_description(fields), lambda: m.copy_response(b"H", len(fields), 0)):

@@ -1,4 +1,4 @@
-"""What statements that came together, or in a block, leave behind when one of them fails: as PostgreSQL has it."""
+"""The effects of statements in one text or block when one of them fails: as in PostgreSQL."""
 
 import pytest
 
@@ -43,7 +43,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize(("data", "code"), FAILING.values(), ids=FAILING)
-def test_whatever_fails_in_a_block_fails_the_block(wire, data, code):
+def test_any_error_in_a_block_fails_the_block(wire, data, code):
     assert told(wire, query("begin")) == ["BEGIN", "T"]
     assert told(wire, query("insert into t values (10)")) == ["INSERT 0 1", "T"]
     assert told(wire, data) == [code, "E"]
@@ -53,7 +53,7 @@ def test_whatever_fails_in_a_block_fails_the_block(wire, data, code):
     assert ids(wire) == []
 
 
-def test_a_savepoint_leads_back_from_a_text_that_is_none(wire):
+def test_rollback_to_savepoint_after_a_syntax_error(wire):
     told(wire, query("begin; insert into t values (10); savepoint s"))
     assert told(wire, query("selec 1")) == ["42601", "E"]
     assert told(wire, query("rollback to s")) == ["ROLLBACK", "T"]
@@ -69,14 +69,14 @@ TEXTS = {
     "a savepoint without a block": ("insert into t values (10); savepoint s; select 1", "25P01", []),
     "begun in the middle": ("insert into t values (10); begin; insert into t values (11); rollback", "", []),
     "committed in the middle": ("insert into t values (10); commit; insert into t values (1)", "23505", [10]),
-    "taken back in the middle": ("insert into t values (10); rollback; insert into t values (11)", "", [11]),
+    "rolled back in the middle": ("insert into t values (10); rollback; insert into t values (11)", "", [11]),
     "settings of the text alone": ("set local jit = off; insert into t values (10); select 1", "", [10]),
     "without any control": ("insert into t values (10); insert into t values (1)", "23505", []),
     "a savepoint first": ("savepoint s; insert into t values (10)", "25P01", []),
     "begun too late": ("insert into t values (10); begin isolation level serializable", "25001", []),
     "a setting that there is not behind it": ("insert into t values (10); set no_such = 1", "42704", []),
     "a value that cannot be behind it": ("insert into t values (10); set statement_timeout = 'x'", "22023", []),
-    "a name that there is not behind it": ("insert into t values (10); deallocate nobody", "26000", []),
+    "an unknown name after it": ("insert into t values (10); deallocate missing", "26000", []),
     "a role of its own behind it": ("create role r10; set role r10; reset role; drop role r10", "", []),
     "settings behind it": ("insert into t values (10); set statement_timeout = 0; reset statement_timeout", "", [10]),
     "all discarded": ("insert into t values (10); discard all", "25001", []),
@@ -109,7 +109,7 @@ def test_a_text_that_ends_a_block_is_one_transaction_behind_that(wire):
     assert ids(wire) == [10]
 
 
-def test_what_comes_last_behind_a_commit_stands_for_itself(wire):
+def test_last_statement_after_commit_is_autocommit(wire):
     """As a change of a table with rows must."""
     change = "alter table converted alter column a type text using a::text"
     text = f"create table converted (a int); insert into converted values (1); commit; {change}"
@@ -118,7 +118,7 @@ def test_what_comes_last_behind_a_commit_stands_for_itself(wire):
 
 
 SET = "select set_config('application_name', 'kept', {})"
-# What sets something, in a transaction that ends with it or is taken back; and how that ends.
+# Statements that set something, in a transaction that commits or rolls back; and the final value.
 SETTING = {
     "SET": ("set application_name = 'kept'; select 1 / 0", "22012"),
     "a function": (SET.format("false") + "; select 1 / 0", "22012"),
@@ -131,13 +131,13 @@ SETTING = {
 
 
 @pytest.mark.parametrize(("text", "outcome"), SETTING.values(), ids=SETTING)
-def test_settings_go_back_with_their_transaction(wire, text, outcome):
+def test_settings_are_rolled_back_with_their_transaction(wire, text, outcome):
     assert told(wire, query(text))[-2] == outcome
     told(wire, query("rollback"))
     assert wire.rows("show application_name") == [[b""]]
 
 
-def test_settings_go_back_with_a_round_that_fails(wire):
+def test_settings_are_rolled_back_with_a_failed_round(wire):
     data = parse("set application_name = 'kept'") + bind() + execute() + parse("select 1 / 0") + bind() + execute()
     assert "22012" in told(wire, data + SYNC)
     assert wire.rows("show application_name") == [[b""]]
@@ -148,13 +148,13 @@ def test_a_setting_of_the_transaction_lasts_for_the_text(wire):
     assert wire.rows(text) == [[b"kept"], [b"kept"]]
 
 
-def test_temporary_tables_that_are_discarded_come_back_with_what_fails(wire):
+def test_discarded_temporary_tables_are_restored_by_rollback(wire):
     told(wire, query("create temp table own (a int)"))
     assert told(wire, query("discard temp; select 1 / 0")) == ["DISCARD TEMP", "22012", "I"]
     assert wire.rows("select count(*) from own") == [[b"0"]]
 
 
-# Statements by themselves, and whether rows are told of.
+# Single statements, and whether they return a row description.
 DESCRIBED = {
     "select pg_advisory_lock(1), 2": "T",
     "select pg_try_advisory_xact_lock(1)": "T",
@@ -167,13 +167,13 @@ DESCRIBED = {
 
 
 @pytest.mark.parametrize(("text", "rows"), DESCRIBED.items(), ids=DESCRIBED)
-def test_who_asks_what_a_statement_gives_is_told(wire, text, rows):
+def test_describe_of_each_statement(wire, text, rows):
     told(wire, query("prepare shown as select id from t where id = 1; begin; declare c cursor for select id from t"))
     answer = wire.kinds(parse(text) + describe("S") + bind() + execute() + SYNC)
     assert answer == f"1t{rows}2{'D' if rows == 'T' else ''}CZ"
 
 
-def test_to_ask_begins_no_transaction_and_needs_none(wire):
+def test_describe_needs_no_transaction(wire):
     told(wire, query("begin"))
     level = parse("set transaction isolation level repeatable read") + describe("S") + bind() + execute() + SYNC
     assert told(wire, level) == ["SET", "T"]
@@ -219,7 +219,7 @@ def test_discard_all_closes_held_cursors(wire):
     assert wire.code(query("fetch 1 from held")) == "34000"
 
 
-def test_a_name_that_is_given_again_means_the_new_statement(wire):
+def test_reused_name_refers_to_the_new_statement(wire):
     run = bind(statement="s") + execute() + SYNC
     told(wire, parse("select 1", "s") + SYNC)
     first = [wire.round(run) for _ in range(3)]
@@ -230,7 +230,7 @@ def test_a_name_that_is_given_again_means_the_new_statement(wire):
     assert wire.kinds(bind(statement="s") + describe() + execute() + SYNC) == "2TDCZ"
 
 
-def test_a_session_that_is_to_write_nothing_writes_nothing(wire):
+def test_read_only_session_cannot_write(wire):
     insert = parse("insert into t values (10)") + bind() + execute() + SYNC
     for said in ("set session characteristics as transaction read only", "set default_transaction_read_only = true"):
         told(wire, query(said))

@@ -137,7 +137,7 @@ def test_psycopg_gives_arrays_as_parameters(keyed, factory, condition, value):
         assert connection.execute(f"select b from keyed where {text}", (value,)).fetchall() == [(1,)]
 
 
-def test_asyncpg_hears_that_the_columns_of_a_prepared_statement_have_changed(served):
+def test_asyncpg_detects_changed_columns_of_a_prepared_statement(served):
     async def talk() -> None:
         connection = await asyncpg.connect(served.url)
         try:
@@ -154,7 +154,7 @@ def test_asyncpg_hears_that_the_columns_of_a_prepared_statement_have_changed(ser
     asyncio.run(talk())
 
 
-def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
+def test_serve_runs_until_it_is_signalled(tmp_path):
     command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
     environment = {**os.environ, "SEACHANGE_PASSWORD": "secret"}
     with subprocess.Popen(
@@ -221,7 +221,7 @@ def test_conditions_are_shown_as_they_were_written(served):
             assert connection.execute("select " + text.format(options, end)).fetchone() == (True,)
 
 
-def test_nobody_is_trusted_from_afar(tmp_path):
+def test_trust_requires_a_loopback_address(tmp_path):
     command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--trust", "--listen"]
     done = subprocess.run([*command, "0.0.0.0:0"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 2

@@ -75,7 +75,7 @@ COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     "uuid[]": st.lists(st.uuids(), max_size=4),
     "bytea[]": st.lists(st.binary(max_size=8), max_size=4),
 }
-# To look for a smaller example takes minutes: which type it is, is told anyway.
+# Shrinking takes minutes, and the type is printed anyway.
 PHASES = (Phase.explicit, Phase.generate)
 ROWS = st.lists(st.tuples(*(st.none() | values for values in COLUMNS.values())), min_size=1, max_size=3)
 WRAPPED: dict[str, Callable[[Any], Any]] = {"json": Json, "jsonb": Jsonb}
@@ -137,7 +137,7 @@ def test_psycopg(served, form):
 
 
 def test_asyncpg(served):
-    # Each is told the types by the server, and sends all values in binary.
+    # Each driver gets the types from the server, and sends all values in binary.
     marks = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
 
     with asyncio.Runner() as runner:

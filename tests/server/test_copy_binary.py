@@ -97,7 +97,7 @@ ONE = struct.pack(">i", 1)
         (HEADER + row(None, b"a") + b"\xff\xff", "23502"),
     ],
 )
-def test_what_is_no_such_file_leaves_no_row(served, data, code):
+def test_invalid_binary_copy_leaves_no_row(served, data, code):
     with Wire(served.port) as wire:
         wire.send(query("copy t from stdin with (format binary)"))
         assert wire.until(b"G")[-1][1][:1] == b"\1"

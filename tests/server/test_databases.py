@@ -31,7 +31,7 @@ def test_a_client_chooses_its_database(tmp_path):
                 with pytest.raises(psycopg.errors.ObjectInUse):
                     here.execute("drop database shop")
             # What a client leaves is not there at once.
-            wait_until(lambda: is_dropped(here, "shop"), "nobody uses the database")
+            wait_until(lambda: is_dropped(here, "shop"), "no session uses the database")
             assert here.execute("select datname from pg_database").fetchall() == [("seachange",)]
             # The dependents of what is dropped come with the error.
             here.execute("create view v as select id from only_here")

@@ -1,4 +1,4 @@
-"""Thousands of messages that nobody should send: a connection may die; the server, others and the data never."""
+"""Thousands of invalid messages: a connection may die; the server, other connections and the data never."""
 
 import socket
 import struct
@@ -15,7 +15,7 @@ from tests.support.serving import HOST, Served, serving
 from tests.support.wire import SYNC, TERMINATE, Wire, parse, startup
 
 MESSAGES = 25
-# Whoever stops in the middle of something is given up soon.
+# A client that stops in the middle of a message is disconnected soon.
 OPTIONS = " ".join(
     f"-c {name}={ms}"
     for name, ms in {
@@ -41,14 +41,14 @@ def served(tmp_path):
 
 
 def talk(served: Served, data: bytes) -> None:
-    """Sends all of it while it reads what is answered, up to the end."""
+    """Sends everything while reading the responses, up to the end."""
     with socket.create_connection((HOST, served.port), PATIENCE_S) as raw:
 
         def send() -> None:
             try:
                 raw.sendall(startup(user="stranger", options=OPTIONS) + data)
             except OSError:
-                # The server has closed the connection, as it may.
+                # The server may close the connection.
                 return
 
         sender = threading.Thread(target=send)
@@ -70,23 +70,23 @@ def fuzz(served: Served, seed: int, rounds: int) -> None:
                 found = bystander.execute("select * from guarded order by id").fetchall()
                 assert found == RESULT, f"seed {seed + number}"
         assert bystander.execute("select * from guarded order by id").fetchall() == RESULT
-    # Most of it was heard, and not all of it was nonsense.
+    # Most messages were handled, and not all of them were invalid.
     ended = {command: each.read().count for command, each in served.node.parts.meters.statements.items()}
     failures = served.node.parts.meters.failures.read()
     assert ended["SELECT"] > rounds / 2
     assert failures["42501"] > 0
     assert errors.Bug.sqlstate not in failures
-    # Nobody is left over: all that they held is free.
+    # No client is left: all that they held is free.
     with Wire(served.port) as other:
         assert other.rows("select pg_try_advisory_lock(1)") == [[b"t"]]
 
 
-def test_spoiled_messages_disturb_nobody(served):
+def test_corrupted_messages_do_not_disturb_other_clients(served):
     fuzz(served, seed=20_240_229, rounds=120)
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_spoiled_messages(served):
+def test_a_hundred_thousand_corrupted_messages(served):
     seed = SystemRandom().randrange(1 << 40)
     print(f"seed {seed}")
     fuzz(served, seed, rounds=100_000 // MESSAGES)
@@ -101,7 +101,7 @@ def test_a_hundred_thousand_statements_before_a_sync(served):
         sender.join()
 
 
-def test_a_message_that_comes_byte_by_byte_is_heard_and_delays_nobody(served):
+def test_slow_message_is_handled_and_delays_no_other(served):
     with Wire(served.port) as slow, Wire(served.port) as other:
         for byte in parse("select 1") + SYNC:
             slow.send(bytes([byte]))
@@ -109,7 +109,7 @@ def test_a_message_that_comes_byte_by_byte_is_heard_and_delays_nobody(served):
         assert [kind for kind, _ in slow.until(b"Z")] == [b"1", b"Z"]
 
 
-def test_half_a_message_and_silence_hold_nothing_up(served):
+def test_incomplete_message_blocks_no_other(served):
     halves = [Wire(served.port) for _ in range(10)]
     try:
         for half in halves:

@@ -1,4 +1,4 @@
-"""What the loop answers itself, and that it leaves to a thread what would make it wait."""
+"""Requests that the event loop answers itself, and that it leaves waiting work to a thread."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +55,7 @@ def test_look_ups_see_what_was_committed_before(served):
         assert reader.execute("select 1").fetchone() == (1,)
 
 
-def test_nothing_is_compiled_in_haste(served):
+def test_loop_does_not_compile_statements(served):
     session = Session(served.node)
     (prepared,) = prepare("select n from k where id = $1")
 
@@ -105,7 +105,7 @@ def test_repeated_executions_of_a_constant_query_get_equal_answers(served):
         assert [wire.round(run)[2] for _ in range(3)] == [(b"D", b"\0\1\0\0\0\0012")] * 3
 
 
-def test_in_haste_nothing_waits():
+def test_non_blocking_mode_never_waits():
     lock = threading.Lock()
     with in_haste():
         with Holding(lock), pytest.raises(WouldWait), Holding(lock):

@@ -1,4 +1,4 @@
-"""Health and measurements: what the pages say, and that nobody can disturb the server by asking for them."""
+"""Health and metrics: the contents of the pages, and that requests cannot disturb the server."""
 
 import http.client
 import json
@@ -106,7 +106,7 @@ def test_what_is_no_request_is_refused(served, sent, status):
         assert raw.recv(1000).split()[1] == status
 
 
-def test_half_a_request_keeps_nobody_out(served):
+def test_incomplete_request_blocks_no_other(served):
     halves = [socket.create_connection((HOST, served.http_port), PATIENCE_S) for _ in range(20)]
     try:
         for half in halves:

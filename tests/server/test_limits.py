@@ -1,4 +1,4 @@
-"""What one client may take: more is an error with a code, and others notice nothing."""
+"""Limits of a client: exceeding one is an error with a code, and others do not notice."""
 
 import socket
 import threading
@@ -35,7 +35,7 @@ def is_served(served: Served) -> bool:
 
 
 def last_words(wire: Wire) -> str:
-    """The SQLSTATE with which the server ends a connection on which nothing is sent."""
+    """The SQLSTATE with which the server closes an idle connection."""
     ((kind, body),) = wire.until(b"E")
     assert kind == b"E"
     assert fields(body)["S"] == "FATAL"
@@ -43,7 +43,7 @@ def last_words(wire: Wire) -> str:
     return fields(body)["C"]
 
 
-def test_silence_within_a_transaction_ends_it(served):
+def test_idle_in_transaction_timeout(served):
     with Wire(served.port) as other, Wire(served.port) as silent:
         other.round(query("create table t (id int primary key)"))
         silent.round(query("set idle_in_transaction_session_timeout = 150"))
@@ -54,7 +54,7 @@ def test_silence_within_a_transaction_ends_it(served):
         assert other.rows("select count(*) from t") == [[b"1"]]
 
 
-def test_silence_outside_of_transactions_ends_a_session(served):
+def test_idle_session_timeout(served):
     options = "-c idle_session_timeout=150 -c idle_in_transaction_session_timeout=1"
     with Wire(served.port, options=options) as silent:
         assert last_words(silent) == "57P05"
@@ -62,7 +62,7 @@ def test_silence_outside_of_transactions_ends_a_session(served):
 
 
 def stays(served: Served, silence_s: float) -> bool:
-    """Whether a client stays that is never silent for so long, save when it may be."""
+    """Whether a client stays connected that is never idle for that long, except where it may be."""
     options = f"-c idle_session_timeout={silence_s * 1000:.0f}"
     with suppress(ConnectionError), Wire(served.port, options=options) as busy, Wire(served.port) as other:
         for _ in range(4):
@@ -83,7 +83,7 @@ def stays(served: Served, silence_s: float) -> bool:
 
 
 def test_a_client_that_talks_or_takes_long_is_not_silent(served):
-    """On a busy machine one that talks may be silent for longer than it wants to: it tries again with more time."""
+    """On a busy machine an active client may be idle for longer than intended: it is retried with more time."""
     assert any(stays(served, silence_s) for silence_s in (0.3, 3, 30))
 
 
@@ -174,7 +174,7 @@ def test_a_session_goes_back_to_what_its_client_began_with(served):
         assert wire.rows("show statement_timeout") == [[b"5s"]]
 
 
-def test_whoever_takes_leave_within_a_copy_has_gone(served):
+def test_terminate_during_copy_closes_the_connection(served):
     with Wire(served.port) as wire:
         wire.round(query("create table leaving (id int)"))
         wire.send(query("copy leaving from stdin"), message(b"d", b"1\n"), TERMINATE)

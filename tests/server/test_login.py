@@ -1,4 +1,4 @@
-"""Who gets in: passwords, encryption, limits, and what happens when the server ends."""
+"""Login: passwords, encryption, limits, and the shutdown of the server."""
 
 import os
 import socket
@@ -34,13 +34,13 @@ def test_the_right_password_opens(guarded):
         assert connection.execute("select current_user").fetchone() == ("seachange",)
 
 
-@pytest.mark.parametrize(("user", "password"), [("seachange", "wrong"), ("nobody", "right"), ("seachange", "")])
+@pytest.mark.parametrize(("user", "password"), [("seachange", "wrong"), ("missing", "right"), ("seachange", "")])
 def test_others_are_refused_alike(guarded, user, password):
     with pytest.raises(psycopg.OperationalError, match=f'password authentication failed for user "{user}"|no password'):
         connect(guarded, user, password)
 
 
-def test_data_behind_a_request_for_encryption_is_not_heard(tmp_path):
+def test_data_after_ssl_request_is_rejected(tmp_path):
     folder = tmp_path
     made = subprocess.run(
         [*_CERTIFY, "-keyout", folder / "key", "-out", folder / "certificate"],
@@ -64,14 +64,14 @@ def startup() -> bytes:
     return struct.pack(">i", len(body) + 4) + body
 
 
-def test_one_client_too_many_is_told_so(tmp_path):
+def test_too_many_connections_are_refused(tmp_path):
     with serving(tmp_path, connections=1) as served, psycopg.connect(served.url) as first:
         with pytest.raises(psycopg.OperationalError, match="connections already"):
             psycopg.connect(served.url)
         assert first.execute("select 1").fetchone() == (1,)
 
 
-def test_at_the_end_transactions_finish_or_are_told(tmp_path):
+def test_shutdown_lets_transactions_finish_or_cancels_them(tmp_path):
     with serving(tmp_path, grace=2.0) as served:
         idle = psycopg.connect(served.url, autocommit=True)
         idle.execute("create table t (id int primary key)")

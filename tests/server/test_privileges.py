@@ -1,4 +1,4 @@
-"""A role that was granted nothing, on every way to what it may not see or do."""
+"""A role without privileges, on every path to what it may not see or do."""
 
 import psycopg
 import pytest

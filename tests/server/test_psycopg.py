@@ -83,7 +83,7 @@ def test_parameters_are_compared_as_they_are(connection):
         assert connection.execute(f"select id from short where n <= {placeholder}", (Decimal("1.009"),)).rowcount == 0
     # As a text, for which the server finds the type.
     assert connection.execute("select id from short where n = %s", ("1.005",)).rowcount == 0
-    # Whoever stores them is asked how long they may be.
+    # The target column limits their length.
     with pytest.raises(psycopg.errors.StringDataRightTruncation):
         connection.execute("insert into short values (%s)", ("abcd",))
     assert connection.execute("update short set n = %s returning n", ("1.005",)).fetchone() == (Decimal("1.01"),)
@@ -122,7 +122,7 @@ def test_an_error_has_its_state_and_what_it_is_about(connection):
     assert connection.execute("select 1").fetchone() == (1,)
 
 
-def test_the_status_of_the_transaction_is_told(served: Served):
+def test_transaction_status_is_reported(served: Served):
     with psycopg.connect(served.url) as connection:
 
         def status() -> TransactionStatus:
@@ -169,7 +169,7 @@ def test_prepared_statements_are_kept_and_given_up(connection):
     assert connection.execute("select * from t where id = %s", (1,), prepare=True).fetchone() == (1, "x")
 
 
-def test_notices_and_settings_are_told(connection):
+def test_notices_and_settings_are_reported(connection):
     notices: list[str] = []
     connection.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary))
     connection.execute("drop table if exists nothing")
@@ -278,7 +278,7 @@ def test_doubles_as_text_are_those_of_the_engine(served, value):
         assert cursor.pgresult.get_value(0, 0) == cursor.pgresult.get_value(0, 1)
 
 
-def test_with_that_changes_rows_takes_parameters_and_tells_its_columns(connection):
+def test_data_modifying_with_has_parameters_and_columns(connection):
     """Of every type: what one part returns comes to the next as it was."""
     connection.execute("create table twins (like kinds); delete from kinds")
     marks = ", ".join(["%s"] * len(ROW))

@@ -1,4 +1,4 @@
-"""What is said of a role on one node holds for the next login on every other."""
+"""Changes of a role on one node apply to the next login on every other."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ PASSWORDS = {"seachange": "right"}
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Served]]:
-    """The second learns nothing of the first's commits unless it asks."""
+    """The second node learns of the first's commits only by asking."""
     data: Path = tmp_path_factory.mktemp("servers")
     with serving(data, PASSWORDS) as here, serving(data, PASSWORDS) as there:
         there.node.threads["follower"].stop()
@@ -26,7 +26,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
 
 
 def login(served: Served, user: str, password: str) -> str | None:
-    """Why it was refused."""
+    """The reason for a refusal."""
     try:
         psycopg.connect(host=HOST, port=served.port, user=user, password=password, dbname="seachange").close()
     except psycopg.OperationalError as problem:

@@ -1,4 +1,5 @@
-"""Statements that do not stop: the connection ends, others go on, and the server ends within its grace."""
+"""Statements that do not stop: their connection is closed, others continue, and the server stops within its grace
+period."""
 
 import os
 import signal
@@ -131,7 +132,7 @@ def test_levenshtein_has_the_limit_of_postgresql(server: ServerProcess, length: 
 
 
 def test_an_error_about_a_long_value_comes_at_once(server: ServerProcess):
-    """The patterns by which errors are told apart are not put to all of the value."""
+    """The patterns that classify errors are not applied to the whole value."""
     with server.connect() as connection, pytest.raises(psycopg.errors.InvalidTextRepresentation):
         connection.execute("select repeat('1,', 1000000)::int")
 

@@ -1,4 +1,4 @@
-"""Large results: sent while they are made, in bounded memory, to readers that may be slow or lose interest."""
+"""Large results: streamed in bounded memory, to readers that may be slow or disconnect."""
 
 import socket
 
@@ -28,7 +28,7 @@ def connection(served):
 
 
 def receive(peer: socket.socket, end: bytes) -> tuple[int, int]:
-    """Reads up to the end of a conversation; gives how many bytes came, and how much the process grew at most."""
+    """Reads up to the end of the responses; returns the number of bytes, and the maximum growth of the process."""
     before = resident_bytes()
     count, grown, tail = 0, 0, b""
     while not tail.endswith(end):
@@ -79,7 +79,7 @@ def test_an_error_in_the_middle(connection):
     assert connection.execute("select 2").fetchone() == (2,)
 
 
-def test_cancel_while_nobody_reads(connection):
+def test_cancel_while_the_client_does_not_read(connection):
     rows = connection.cursor().stream("select repeat('x', 1000) from generate_series(1, 10000000)")
     next(rows)
     connection.cancel_safe()
@@ -89,7 +89,7 @@ def test_cancel_while_nobody_reads(connection):
     assert connection.execute("select 2").fetchone() == (2,)
 
 
-def test_a_time_limit_ends_what_nobody_reads(connection):
+def test_statement_timeout_while_the_client_does_not_read(connection):
     connection.execute("set statement_timeout = '200ms'")
     rows = connection.cursor().stream("select repeat('x', 1000) from generate_series(1, 10000000)")
     with pytest.raises(psycopg.errors.QueryCanceled):

@@ -1,4 +1,4 @@
-"""Guessing is slow, for those who guess."""
+"""Password guessing is slowed down, for the guesser only."""
 
 import psycopg
 import pytest

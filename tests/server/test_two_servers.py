@@ -76,7 +76,7 @@ def test_changes_on_one_and_rows_through_the_other(servers):
 
 
 def _write_while(url: str, change) -> int:
-    """Inserts rows until the change is over; gives how many."""
+    """Inserts rows until the change is finished; returns their number."""
     over = threading.Event()
     written: list[int] = []
 

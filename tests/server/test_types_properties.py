@@ -1,5 +1,5 @@
 """Values of every type over the wire, as text and in binary, as parameters, results and by COPY; then in a table whose
-rows are made anew, and in one that was restored from a back-up: they come out as they went in."""
+rows are rewritten, and in one that was restored from a backup: they come out as they went in."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_over_the_wire(wire, rows):
         expect(wire, "u", rows)
 
 
-def test_made_again_and_restored(wire, folder):
+def test_values_survive_rewrite_and_restore(wire, folder):
     found: list[tuple[Any, ...]] = []
 
     @settings(CHECKED, max_examples=1)

@@ -100,7 +100,7 @@ class HalfDone:
 
 @dataclass(frozen=True)
 class Halfway:
-    """Stops halfway until somebody has seen that it is there."""
+    """Stops halfway until the test has seen it."""
 
     gate: Path
     segments: int = 0

@@ -92,7 +92,7 @@ def test_a_worker_that_dies_when_its_segment_is_published(
 
 
 def replace_parent(db: Connection) -> None:
-    """Another session deletes a parent and adds it again: whoever has relied on it begins again."""
+    """Another session deletes a parent and inserts it again: a transaction that relied on it starts again."""
     ask(db._node, "delete from parent where id = 2")
     ask(db._node, "insert into parent values (2)")
 

@@ -40,7 +40,7 @@ def test_an_attempt_that_fails_is_made_again_under_other_names(bench: Bench, how
     results = bench.run(Troubled(bench.marks, how))
     (used,) = results[0]
     assert len(bench.attempts()) == 2
-    # What the first attempt wrote may still be being written; what nobody was given is garbage at once.
+    # The first attempt may still be writing its files; ids that were not sent are garbage at once.
     assert set(bench.left) == {bench.reserved[0]}
     assert used not in bench.left + bench.given_up
     assert {used, *bench.left, *bench.given_up} == set(bench.reserved)

@@ -42,7 +42,7 @@ def test_columns_are_pruned_and_conditions_pushed_to_the_files(db: Connection, s
 
 
 def rewrite(db: Connection) -> int:
-    """Writes all rows anew, and deletes what nobody holds; gives the number of files that went."""
+    """Rewrites all rows, and deletes the files that no snapshot needs; returns the number of deleted files."""
     db.execute("update t set n = n + 1")
     db.compact("t")
     return db._node.collect_garbage(0)

@@ -24,7 +24,7 @@ from seachange.pipeline.spark.spark_executor import SparkExecutor
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ask, prepare
 from tests.changer.test_upkeep import begin, clutter
-from tests.pipeline.test_folding import generation_of, scattered
+from tests.pipeline.test_compaction import generation_of, scattered
 from tests.pipeline.worlds import assert_generation
 from tests.spark import flaky
 from tests.spark.flaky import FailsOnce
@@ -111,7 +111,7 @@ def test_tasks_that_fail_after_they_have_written_double_nothing(tmp_path: Path, 
         units: list[UnitDone] = []
         made = rewrite(fold, Unlucky(watched, marks), world.store.warehouse, (), units.append)
         assert_generation(world, fold.target, Built(made.index_id, made.members), rows)
-        # What the failed attempts have written is nobody's.
+        # The files of the failed attempts have no owner.
         used = {member.segment.id for member in made.members}
         assert len(list(marks.iterdir())) >= len(units) >= 2
         assert left

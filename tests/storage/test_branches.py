@@ -12,7 +12,7 @@ from seachange.storage import branches
 
 @dataclass
 class File:
-    """As much of a FileSlice as is looked at, and of its segment."""
+    """The parts of a FileSlice that are used."""
 
     key_min: int
     rows: int = 500_000

@@ -191,7 +191,7 @@ def test_the_sorted_point_lies_before_the_first_segment(store, connection):
 
 @pytest.mark.parametrize("point", ["bulk.sorted", "segment.written"])
 def test_an_interrupt_while_segments_are_written_is_no_error_of_the_disk(store, connection, point):
-    """By then Arrow passes on only the text of what DuckDB raises."""
+    """At that point Arrow keeps only the text of DuckDB's exceptions."""
     shape = store.shape((BIGINT,), key=(0,), row_group_rows=10_240, rows_max=10_240)
     FAULTS.arm(point, connection.interrupt)
     with pytest.raises(errors.QueryCanceled):

@@ -1,4 +1,4 @@
-"""Functions are known to a connection when it calls them, whoever else makes them known at that moment."""
+"""Functions are registered on a connection when it calls them, even if other threads register them concurrently."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

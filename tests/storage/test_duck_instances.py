@@ -1,4 +1,4 @@
-"""DuckDB instances that are kept for their next user."""
+"""The pool of DuckDB instances."""
 
 import subprocess
 import sys

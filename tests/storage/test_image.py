@@ -125,7 +125,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def test_every_order_of_versions_of_one_entry(bench: Bench):
-    """Put, tombstone and insert, each inline or as a file, one upon another, over a base that has the key or not."""
+    """Put, tombstone and insert, each inline or as a file, in every order, over a base with or without the key."""
     base = bench.segment(10, {1: "base", 2: "other"})
     empty = bench.segment(10, {2: "other"})
     forms = [(op, form) for op in ("put", "delete") for form in ("inline", "file")]
@@ -201,7 +201,7 @@ def test_a_scan_that_fails_leaves_nothing_visible_that_is_not(bench: Bench):
     assert bench.scan(image, 11) == {1: "new", 2: "base"}
 
 
-def test_emptiness(bench: Bench):
+def test_is_empty(bench: Bench):
     image = bench.image([in_files(11, bench.segment(11, {1: "a"}, fresh=True)), inline(12, (Op.TOMBSTONE, 1, None))])
     assert [image.is_empty(Seq(seq)) for seq in (10, 11, 12)] == [True, False, True]
 
@@ -231,7 +231,7 @@ def test_a_table_with_more_rows_than_changes_is_not_empty_whatever_its_files_hol
     bench.files.delete(bench.warehouse.name(old.id))
     image = bench.image([changes], generation(10, GenerationMember(old)))
     assert not image.is_empty(Seq(11))
-    # One more, and its files have to be looked into.
+    # One more, and its files have to be read.
     image.apply(inline(101, (Op.TOMBSTONE, 2, None)))
     with pytest.raises(errors.SegmentDamaged):
         image.is_empty(Seq(101))
@@ -251,7 +251,7 @@ def test_a_table_of_which_all_rows_were_deleted_of_late_is_empty(bench: Bench, a
 
 @pytest.mark.parametrize("keys", [3, 40])
 def test_keys_wider_than_those_of_old_files(bench: Bench, keys: int):
-    """A key column was widened: entries that an old file could not hold must not be taken for ones that it holds."""
+    """A key column was widened: entries that an old file cannot contain must not match ones that it contains."""
     narrow, wide = SqlType(Kind.INTEGER), BIGINT
     layouts = {1: ((ID, narrow), (VALUE, narrow)), 2: ((ID, narrow), (VALUE, wide))}
     columns = layouts[1]

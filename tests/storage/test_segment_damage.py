@@ -1,4 +1,4 @@
-"""A file that is not the one that was written gives an error that names it, never rows."""
+"""A file other than the one that was written gives an error that names it, never rows."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Look-ups in a segment against a dict."""
+"""Lookups in a segment against a dict."""
 
 import math
 import tempfile

@@ -1,4 +1,4 @@
-"""What was written to a segment is read back: by look-ups and by DuckDB."""
+"""What was written to a segment is read back: by lookups and by DuckDB."""
 
 from itertools import pairwise
 from uuid import UUID
@@ -106,7 +106,7 @@ def test_nothing_to_write_writes_nothing(store):
     assert store.files.names() == []
 
 
-def test_a_file_speaks_for_itself(store):
+def test_segment_footer_identifies_the_file(store):
     shape = store.shape((BIGINT, TEXT, SqlType(Kind.BOOLEAN)), key=(0,), row_group_rows=16)
     (segment,) = store.write(shape, [(i, "same", True) for i in range(40)])
     metadata = pq.read_metadata(store.warehouse.path(segment))

@@ -1,4 +1,4 @@
-"""A write that fails says which file and why, leaves nothing behind, and succeeds when it is tried again."""
+"""A failing write names the file and the reason, leaves nothing behind, and succeeds when it is retried."""
 
 import errno
 import os

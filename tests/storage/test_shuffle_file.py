@@ -1,4 +1,4 @@
-"""Rows that are dealt into ranges come back by range, all of them, and nothing is left of what was not finished."""
+"""Rows that are partitioned into ranges come back by range, all of them, and unfinished files are removed."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def test_a_file_that_is_not_whole_is_noticed(store: Store):
         list(read_range(store.files, file, 0))
 
 
-def test_what_is_not_finished_leaves_no_file(store: Store):
+def test_unfinished_file_is_removed(store: Store):
     def begin() -> None:
         with ShuffleWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
             writer.write(chunk(0, 10), places(chunk(0, 10)))

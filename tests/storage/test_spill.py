@@ -1,4 +1,4 @@
-"""The DuckDBs of statements and of sorts."""
+"""The DuckDB instances of statements and of sorts."""
 
 import shutil
 from contextlib import ExitStack
@@ -88,13 +88,13 @@ def test_sorts_at_the_same_time_do_not(pool: SortPool, tmp_path: Path):
     assert len(folders(tmp_path)) == IDLE_MAX
 
 
-def test_who_has_failed_is_not_used_again(pool: SortPool, tmp_path: Path):
+def test_failed_instance_is_not_reused(pool: SortPool, tmp_path: Path):
     with pytest.raises(duckdb.Error), pool.connect(tmp_path) as connection:
         connection.execute("select error('no')")
     assert not folders(tmp_path)
 
 
-def test_who_has_failed_in_a_sorter_is_not_used_again(pool: SortPool, tmp_path: Path):
+def test_instance_with_failed_sorter_is_not_reused(pool: SortPool, tmp_path: Path):
     store = Store(tmp_path / "warehouse")
     with (
         pytest.raises(duckdb.Error),
@@ -104,7 +104,7 @@ def test_who_has_failed_in_a_sorter_is_not_used_again(pool: SortPool, tmp_path: 
     assert not folders(tmp_path)
 
 
-def test_a_kept_instance_that_has_failed_is_another(kept: KeptInstance, tmp_path: Path):
+def test_failed_kept_instance_is_replaced(kept: KeptInstance, tmp_path: Path):
     with pytest.raises(duckdb.Error), kept.connect(tmp_path, SortLimits()) as connection:
         connection.execute("select error('no')")
     assert not folders(tmp_path)
@@ -112,20 +112,20 @@ def test_a_kept_instance_that_has_failed_is_another(kept: KeptInstance, tmp_path
         assert connection.execute("select 1").fetchall() == [(1,)]
 
 
-def test_nothing_is_left_of_what_cannot_be_opened(pool: SortPool, tmp_path: Path):
+def test_failed_open_leaves_nothing(pool: SortPool, tmp_path: Path):
     with pytest.raises(duckdb.Error), pool.connect(tmp_path, SortLimits(threads=-1)):
         pass
     assert not folders(tmp_path)
 
 
-def test_a_closed_pool_keeps_nobody(pool: SortPool, tmp_path: Path):
+def test_closed_pool_keeps_no_instance(pool: SortPool, tmp_path: Path):
     with pool.connect(tmp_path):
         pool.close()
     assert not folders(tmp_path)
 
 
-def test_a_kept_instance_outlives_its_place(kept: KeptInstance, tmp_path: Path):
-    """A database may be removed and made anew while the process lives that sorts for it."""
+def test_kept_instance_survives_removal_of_its_folder(kept: KeptInstance, tmp_path: Path):
+    """A database may be removed and recreated during the lifetime of a process that sorts for it."""
     limits = SortLimits(memory_bytes_max=32 << 20, threads=1)
     for _ in range(2):
         with kept.connect(tmp_path / "spill", limits) as connection:
@@ -136,7 +136,7 @@ def test_a_kept_instance_outlives_its_place(kept: KeptInstance, tmp_path: Path):
         shutil.rmtree(tmp_path / "spill")
 
 
-def test_a_sort_that_ends_meanwhile_disturbs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_ending_sort_does_not_disturb_cleanup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Its folder was seen, and is gone when it is looked into."""
     ending = tmp_path / "sort-ending"
     ending.mkdir()
@@ -152,8 +152,8 @@ def test_a_sort_that_ends_meanwhile_disturbs_no_other(tmp_path: Path, monkeypatc
         assert folder.exists()
 
 
-def test_what_a_sort_has_freed_goes_back_to_the_system(pool: SortPool, tmp_path: Path):
-    """DuckDB counts it as free, and would keep it for as long as it is kept itself."""
+def test_freed_memory_returns_to_the_system(pool: SortPool, tmp_path: Path):
+    """DuckDB counts it as free, and would keep it as long as the instance exists."""
     before = resident_bytes()
     with pool.connect(tmp_path) as connection:
         connection.execute("create temp table large as select hash(i) as h, hash(i + 1) as g from range(6000000) r(i)")

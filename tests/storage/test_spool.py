@@ -1,4 +1,4 @@
-"""Folders for rows on their way: removed by their owner, or by whoever comes after it."""
+"""Spool folders: removed by their owner, or by a later writer."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from seachange.model.ids import Epoch
 from seachange.storage.spool import spool_folder, sweep_spool
 
 
-def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
+def test_only_unused_folders_are_removed(tmp_path: Path) -> None:
     parent = tmp_path / "spool"
     with spool_folder(tmp_path, Epoch(3), b"\x01") as own, spool_folder(tmp_path, Epoch(3), b"\x02") as done:
         for folder in (own, parent / "3-ff", parent / "4-aa", parent / "5-bb"):
@@ -21,7 +21,7 @@ def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
     assert not done.exists()
 
 
-def test_who_comes_meanwhile_keeps_its_folder(tmp_path: Path) -> None:
+def test_new_node_keeps_its_folder(tmp_path: Path) -> None:
     coming, left = tmp_path / "spool" / "7-cc", tmp_path / "spool" / "6-dd"
     left.mkdir(parents=True)
 

@@ -55,7 +55,7 @@ def _run(module: str, arguments: tuple[str, ...], fault: str | None, streams: tu
     for number, stream in enumerate(streams):
         os.dup2(stream.fd, number)
         os.close(stream.fd)
-    # Where its threads are is told at SIGABRT, and when it crashes.
+    # Prints the stacks of its threads at SIGABRT, and when it crashes.
     faulthandler.enable(file=2)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - it lives as long as the process
     sys.argv = [module, *arguments]

@@ -52,7 +52,7 @@ class ShiftedClock:
 
 
 class AnnouncingEntropy(SystemEntropy):
-    """Tells somebody each token before it is used, as a client does that writes down its commit ids."""
+    """Reports each token before it is used, like a client that records its commit ids."""
 
     def __init__(self, announce: Callable[[bytes], None], prefix: bytes = b"") -> None:
         self._announce = announce

@@ -43,8 +43,8 @@ MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 4 << 30
 OLDEST_VERSION = 16
 INSTALLATIONS = {16: "pginstall", 18: "pginstall18"}
 
-# Waits for the end of its standard input, which is the end of whoever holds
-# the other side, then stops the server and removes its folder.
+# Waits for the end of its standard input, which is closed when
+# the process at the other end dies, then stops the server and removes its folder.
 WATCHER = """
 read -r _
 kill -QUIT "$1"
@@ -267,7 +267,7 @@ class LocalPostgres:
                 "--encoding=UTF8",
                 "--locale=C",
                 "--no-sync",
-                # Nobody guesses such a password; else every connection pays for thousands of rounds, on both sides.
+                # Such a password cannot be guessed; more rounds would cost every connection time, on both sides.
                 "-c",
                 "scram_iterations=1",
             ],

@@ -82,7 +82,7 @@ def add_column(txn: Transaction, name: str, column: str, value: int) -> None:
 
 
 def add_unique_index(txn: Transaction, name: str, column: str) -> None:
-    """An index on a table that must be empty: whoever planned without it may not commit after it."""
+    """An index on a table that must be empty: a transaction that planned without it may not commit after it."""
     table = txn.table(None, name)
     assert txn.is_empty(table.primary.id)
     txn.rely_on_empty(table.primary.id)

@@ -50,8 +50,8 @@ class Pipeline(Protocol):
 
     `done` are the units that an earlier attempt at the same op and sequence has finished. `report` is called with each
     finished unit, stores it, and may raise to stop the work; a reported unit is never repeated, whichever node
-    continues. `on_progress` is called several times a second while units are running, with the number of their rows that are
-    done, and may raise too.
+    continues. `on_progress` is called several times a second while units are running, with the number of their rows
+    that are done, and may raise too.
     """
 
     @property

@@ -120,7 +120,7 @@ class LocalPipeline:
 
             if not done:
                 index = compact_unit.source.index
-                what = f"writing {index.name} of table {compact_unit.source.table.name} anew"
+                what = f"rewriting {index.name} of table {compact_unit.source.table.name}"
                 self.throttling.begin(f"{at}-{index.id}", what, compact_unit.source.size_bytes)
             return rewrite(
                 compact_unit, self._executor(kernel_context, on_progress), self.warehouse, done, on_unit_done

@@ -1,7 +1,7 @@
 """A writer process: `python -m seachange.replay.writer_process`, with its orders on standard input.
 
 The first line is its assignment, the others are orders (`WriterOrder`); it answers READY and LEFT, and with its tally
-when the input ends or it is told to stop.
+when the input ends or it gets STOP.
 """
 
 from __future__ import annotations

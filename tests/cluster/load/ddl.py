@@ -14,7 +14,7 @@ from seachange.engine.session.session import Session
 from tests.cluster.load.log import Log
 from tests.cluster.load.schema import KINDS_KEPT, SLOT_BAD, SLOTS_SHARED, TABLES
 
-# Somebody else has made or dropped the same thing, has it in work, has cancelled it, or was too slow.
+# Another session has created or dropped the same object, is changing it, has cancelled the job, or was too slow.
 ANY_CHANGE = frozenset(
     [
         "42P07",
@@ -106,7 +106,7 @@ def add_column(chance: random.Random) -> Change:
 
 
 def add_computed_column(chance: random.Random) -> Change:
-    """Each row gets a value of its own: all are written anew."""
+    """Each row gets a value of its own: all are rewritten."""
     kind = chance.choice(("int generated always as (qty + 1) stored", "double precision default random()"))
     return Change(f"{_alter(chance)} add column x{chance.randrange(COLUMNS)} {kind}")
 

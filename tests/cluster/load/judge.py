@@ -149,7 +149,7 @@ def judge_rows(session: Session, ledger: Ledger) -> list[str]:
 
 
 def judge_jobs(session: Session) -> list[str]:
-    """Our own mistakes show in the records and in the events, though nobody was told of them."""
+    """Internal errors are in the records and in the events, even if no client saw them."""
     states = session.execute("select id, statement, sqlstate, error from seachange.jobs").rows
     bugs = [f"job {id_}: {sql}: {error}" for id_, sql, state, error in states if state and state.startswith("XX")]
     told = [text for (text,) in session.execute("select event from seachange.events").rows if "XX000" in text]

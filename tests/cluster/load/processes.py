@@ -117,7 +117,7 @@ class Crew:
                 yield from read_log(self.log_of(number))
 
     def end(self, meanwhile: Callable[[], object]) -> list[int]:
-        """Tells all to end, and waits until they have; a statement may wait for a job that somebody has paused."""
+        """Stops all processes and waits for them; a statement may wait for a job that another client has paused."""
         for process in self.processes:
             process.terminate()
         deadline = time.monotonic() + PATIENCE_S

@@ -1,8 +1,8 @@
 """Looks at who may commit with which version, again and again, while others change the schema.
 
 **The rule:** as regards any one element, those who can still commit are in at most two states of it, one step apart.
-Several versions may be in use where they differ in other things: what is published by its COMMIT waits for nobody.
-Whoever is below min_version cannot commit before its writes were made to fit, and does not count; nor does the absence
+Several versions may be in use where they differ in other things: a change that COMMIT publishes does not wait.
+A writer below min_version cannot commit before its writes are rebased, and does not count; nor does the absence
 of what was dropped.
 """
 
@@ -50,7 +50,7 @@ class Sampler:
     def _look(self) -> None:
         catalog, epoch = self._node.parts.catalog, self._node.epoch
         nodes = [node for node in catalog.nodes() if node.live]
-        # Read afterwards: it only grows, so that nobody is counted who cannot commit.
+        # Read afterwards: it only grows, so that no writer is counted that cannot commit.
         lowest = catalog.min_versions()
         epoch.catch_up()
         snapshots = {lease.snapshot for node in nodes for lease in leases_of(node)} | {n.write_mark for n in nodes}

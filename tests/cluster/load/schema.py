@@ -5,7 +5,7 @@ has a sum that transfers keep; `counter` is incremented by all; `journal` gets o
 afterwards whether it happened. `scratch` is truncated now and then.
 
 Constraints and indexes come in two sorts, which their names tell. What is called `sure_` holds by what the writers do:
-it can be added at any time and refuses nobody. What is called `may_` is violated now and then, by few.
+it can be added at any time and refuses no row. What is called `may_` is violated now and then, by few.
 """
 
 from seachange.engine.session.session import Session
@@ -47,5 +47,5 @@ def table_of(id_: int) -> str:
 
 
 def code_of(id_: int, change: int) -> str:
-    """Nobody else uses it, then or ever. The size of the row is the number of the change, whatever its type is."""
+    """No other change ever uses it. The size of the row is the number of the change, whatever its type is."""
     return f"code {id_}.{change}"

@@ -1,9 +1,9 @@
 """Table locks of the transactions of one epoch, and their publication to other nodes.
 
 The weak modes, which statements take implicitly, are recorded in memory only. A strong mode is requested in the
-catalog; each node then writes the conflicting locks of its open transactions to the catalog, and answers (`refresh`). From
-then on, as long as there is a strong lock on the table or a request for one, statements take their locks on it in the
-catalog, in turn.
+catalog; each node then writes the conflicting locks of its open transactions to the catalog, and answers (`refresh`).
+From then on, as long as there is a strong lock on the table or a request for one, statements take their locks on it in
+the catalog, in turn.
 
 **Invariant:** a transaction records a lock before it checks whether the table is contended, and a node marks a table as
 contended before it reads the records. So a request finds each open transaction on record, or that one waits for it.

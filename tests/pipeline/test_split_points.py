@@ -1,4 +1,4 @@
-"""Ranges are even as far as values allow, the same every time, and in the order in which entries are sorted."""
+"""Ranges are as even as the values allow, the same every time, and in sort order."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ PLAIN = Index(IndexId(201), "plain", (ColumnId(2),))
         ([(1, 5), (2, 5), (None, 10)], 4, (2,)),
     ],
 )
-def test_cuts_are_even(sample: list[tuple[int | None, int]], ranges: int, values: tuple[int, ...]):
+def test_split_points_are_even(sample: list[tuple[int | None, int]], ranges: int, values: tuple[int, ...]):
     assert split_evenly(sample, ranges) == SplitPoints(values)
 
 
@@ -61,7 +61,7 @@ def test_ranges_are_sorted_by_themselves(tmp_path: Path):
     assert_generation(world, target, built, rows)
 
 
-def test_units_that_were_cut_otherwise_are_not_taken(tmp_path: Path):
+def test_units_with_other_split_points_are_not_reused(tmp_path: Path):
     world = make_world(tmp_path, PLAIN)
     (target,) = world.targets()
     units: list[UnitDone] = []
@@ -72,7 +72,7 @@ def test_units_that_were_cut_otherwise_are_not_taken(tmp_path: Path):
     assert world.entries(first) == world.entries(second)
 
 
-def test_an_expression_that_fails_while_rows_are_dealt_is_the_users_error(tmp_path: Path):
+def test_failing_expression_during_partitioning_is_a_user_error(tmp_path: Path):
     index = Index(IndexId(201), "parsed", (ColumnId(2), ColumnId(9)))
     world = World(tmp_path, make_table(((KEY, NUMBER, WORD),), (PARSED,), secondary=(index,)))
     world.add_file([{1: 1, 2: 1, 3: "1"}])

@@ -9,7 +9,7 @@ from seachange.storage.spill_file import Spool
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.data())
-def test_as_a_list(tmp_path_factory, sizes, data):
+def test_spooled_rows_behave_like_a_list(tmp_path_factory, sizes, data):
     spool = Spool(tmp_path_factory.getbasetemp() / "spool")
     numbers = iter(range(100))
     parts = [[(next(numbers), "x") for _ in range(size)] for size in sizes]
@@ -27,7 +27,7 @@ def test_as_a_list(tmp_path_factory, sizes, data):
         found[len(rows)]
 
 
-def test_no_more_than_there_may_be(tmp_path):
+def test_spool_limit_is_enforced(tmp_path):
     spool = Spool(tmp_path, bytes_max=1000)
     spool.add([("x" * 500,)])
     with pytest.raises(errors.OutOfTemporarySpace):

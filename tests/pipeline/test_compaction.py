@@ -1,4 +1,4 @@
-"""Compaction and migration by a crew, without Spark: whatever lies where, the new generation has the same rows."""
+"""Compaction and migration by an executor, without Spark: the new generation has the same rows in every layout."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,7 +42,7 @@ def folded(world: World, done: list[UnitDone], report: Report, sizes: Sizes = SI
 
 
 def all_rows(world: World, made: Rewritten) -> list[tuple[Any, ...]]:
-    """What the members show, by key, in the columns of the newest layout."""
+    """The rows of the members, by key, in the columns of the newest layout."""
     shown: list[tuple[Any, ...]] = []
     for member in made.members:
         gone = set(memoryview(member.deleted).cast("I")) if member.deleted else set()
@@ -72,7 +72,7 @@ def test_rows_are_the_same_and_all_of_the_newest_layout(tmp_path_factory: pytest
     assert len(shown) == len(wanted)
     assert all(all(map(same, *pair)) for pair in zip(shown, wanted, strict=True))
     assert sum(unit.rows for unit in reported) == compact_deltas.source.rows
-    # Whoever goes on has nothing left to do.
+    # A later attempt has nothing left to do.
     again: list[UnitDone] = []
     assert rewrite(compact_deltas, world.executor(SIZES), world.store.warehouse, reported, again.append) == made
     assert not again
@@ -86,7 +86,7 @@ def scattered(folder: Any) -> tuple[World, list[Row]]:
 
 
 def test_rows_of_the_catalog_are_written_with_the_files_among_whose_keys_they_are(tmp_path: Any) -> None:
-    """In a unit of their own they would overlap all others, and all would be merged once more."""
+    """In a unit of their own they would overlap all others, and all would be merged again."""
     other = Column(ColumnId(4), "any", TEXT)
     rows = [{1: i, 2: i, 3: "w", 4: "x", 5: i} for i in range(48)]
     spread, filed = rows[::4], [row for i, row in enumerate(rows) if i % 4]
@@ -103,7 +103,7 @@ def test_rows_of_the_catalog_are_written_with_the_files_among_whose_keys_they_ar
     assert_generation(world, BuiltIndex(world.table, world.table.primary), built, filled)
 
 
-def test_nothing_is_done_where_all_is_in_order_or_another_was_faster(tmp_path: Any) -> None:
+def test_no_compaction_if_nothing_to_do_or_overtaken(tmp_path: Any) -> None:
     other = Column(ColumnId(4), "any", TEXT)
     rows = [{1: i, 2: i, 3: "w", 4: "x", 5: i} for i in range(10)]
     world, _ = build_world(tmp_path, other, [("new file", rows, [])])
@@ -114,7 +114,7 @@ def test_nothing_is_done_where_all_is_in_order_or_another_was_faster(tmp_path: A
     assert choose_compaction(world.source, None, True) is None
 
 
-def test_a_unit_that_says_it_is_done_and_is_not_is_noticed(tmp_path: Any) -> None:
+def test_incomplete_unit_is_detected(tmp_path: Any) -> None:
     world, _ = scattered(tmp_path)
     units: list[UnitDone] = []
     folded(world, [], units.append)
@@ -126,7 +126,7 @@ def test_a_unit_that_says_it_is_done_and_is_not_is_noticed(tmp_path: Any) -> Non
 def test_files_are_deleted_in_units_and_forgotten_when_they_are(tmp_path: Any) -> None:
     world, _ = scattered(tmp_path)
     present = [file.segment.id for file in world.files]
-    # Those that are not there any more were deleted before a crash.
+    # Missing files were deleted before a crash.
     ids = [*present, *range(10_000, 10_000 + UNIT_FILES)]
     forgotten: list[Any] = []
     delete_by(world.executor(), ids, forgotten.append, world.store.warehouse)

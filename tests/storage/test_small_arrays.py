@@ -1,4 +1,4 @@
-"""Arrays of a few values are those that pyarrow makes, and pandas is not loaded for them."""
+"""Arrays of a few values equal those of pyarrow, and pandas is not imported for them."""
 
 import datetime as dt
 import math
@@ -47,7 +47,7 @@ PARIS = dt.timezone(dt.timedelta(hours=1))
         ([], pa.string()),
     ],
 )
-def test_what_is_of_another_class_is_converted_all_the_same(values, type_):
+def test_value_of_another_class_is_converted(values, type_):
     assert array_of(values, type_).equals(pa.array(values, type_))
 
 
@@ -65,7 +65,7 @@ def test_what_is_of_another_class_is_converted_all_the_same(values, type_):
         (math.nan, pa.int64()),
     ],
 )
-def test_what_does_not_fit_fails_as_with_pyarrow(value, type_):
+def test_value_out_of_range_fails_as_with_pyarrow(value, type_):
     with pytest.raises((pa.ArrowException, ValueError, OverflowError, TypeError)) as expected:
         pa.array([value], type_)
     with pytest.raises(expected.type) as failure:
