@@ -1,1 +1,1 @@
-"""The nouns: frozen values without behaviour that touches the outside world."""
+"""The data model: frozen values without side effects."""

@@ -1,7 +1,8 @@
-"""What a statement's text demands of a table's rows: each is necessary for a row to be read, none need be sufficient.
+"""Conditions on a table's rows, from a statement's text: each is necessary for a row to be read, none need be
+sufficient.
 
-Values are converted to the columns' types, and none is NULL: no comparison with NULL is true. All but `IsNull` reject
-rows without a value.
+Values are converted to the columns' types and are never NULL, since no comparison with NULL is true. All but `IsNull`
+reject rows without a value.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class MeetsCondition:
     """The row meets a condition of any form: `text` is DuckDB text over columns named after their ids."""
 
     text: str
-    # No column of its own.
+    # Not about a single column.
     column: ColumnId = ColumnId(0)  # noqa: RUF009 - a number
 
 

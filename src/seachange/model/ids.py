@@ -18,7 +18,7 @@ GenerationId = NewType("GenerationId", int)
 Epoch = NewType("Epoch", int)
 # A position of the commit log. Sequence order is visibility order; 0 is before the first commit.
 Seq = NewType("Seq", int)
-# Sixteen bytes that a client chooses for a commit, so that its outcome can be looked up.
+# Sixteen bytes that a client chooses for a commit, to look up its outcome.
 CommitId = NewType("CommitId", bytes)
 # A signed 64-bit hash of an index entry or of a unique key, in the conflict sets of commits.
 KeyHash = NewType("KeyHash", int)

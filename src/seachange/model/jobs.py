@@ -1,6 +1,6 @@
-"""Jobs as the catalog keeps them: what is left of a schema change after its statement has committed.
+"""Job records in the catalog: the rest of a schema change after its statement has committed.
 
-The catalog looks at the status, at what was asked of the job and at the files that it keeps; the body is the changer's.
+The catalog reads the status, the request and the files of a job; the body belongs to the changer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from seachange.model.ids import DescriptorId, Epoch, SegmentId, Seq
 
 JobId = NewType("JobId", int)
 
-# What an event is about that no job is concerned with.
+# The job id of an event that concerns no job.
 NO_JOB = JobId(0)
 
 
@@ -27,12 +27,12 @@ class JobStatus(StrEnum):
     CANCELED = "canceled"
 
 
-# A job that is over holds no descriptor, keeps no file and is run by nobody.
+# A finished job locks no descriptor, keeps no file, and no node runs it.
 FINISHED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
 
 
 class JobRequest(StrEnum):
-    """What was last asked of a job; whoever runs it looks at it between two steps."""
+    """The last request to a job; the node that runs it checks between two steps."""
 
     NONE = ""
     PAUSE = "pause"
@@ -42,7 +42,7 @@ class JobRequest(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """`revision` is raised by every change; `descriptors` are those that other changes wait for; `epoch` is the node
+    """`revision` is raised by every change; `descriptors` are those for which other changes wait; `epoch` is the node
     that made the last change, in commit `updated_seq`."""
 
     id: JobId
@@ -59,11 +59,11 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """Part of a commit: the job as it is from then on, if it is still at revision `expected` (0: it is created).
+    """Part of a commit: the new state of a job, if it is still at revision `expected` (0: it is created).
 
-    `files` are all segment files that the job keeps from then on; each is an intent of the epoch that commits, or kept
-    by the job already. What it kept before, and neither keeps nor attaches now, is garbage. `event` is a line for the
-    history, if there is something to tell.
+    `files` are all segment files that the job keeps from then on; each is an intent of the committing epoch, or already
+    kept by the job. Files that it kept before and neither keeps nor attaches now are garbage. `event` is a line for the
+    history, if any.
     """
 
     id: JobId

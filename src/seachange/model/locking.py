@@ -1,5 +1,5 @@
-"""Locks as values: the strengths of row locks and the modes of table locks, as PostgreSQL has them, and which of them
-conflict; who holds and who waits."""
+"""Lock modes: the strengths of row locks and the modes of table locks, as in PostgreSQL, their conflicts, and the
+values that describe holders and waiters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seachange.model.ids import Epoch, KeyHash, Seq, TableId
 
 
 class LockStrength(IntEnum):
-    """In order: each excludes all that a weaker one does."""
+    """In order: each conflicts with everything that a weaker one conflicts with."""
 
     KEY_SHARE = 1
     SHARE = 2
@@ -20,7 +20,8 @@ class LockStrength(IntEnum):
 
 
 class TableLock(IntEnum):
-    """The modes of table locks. Their numbers are apart from those of row locks: catalogs keep both in one column."""
+    """The modes of table locks. Their numbers are distinct from those of row locks, since catalogs store both in one
+    column."""
 
     ACCESS_SHARE = 11
     ROW_SHARE = 12
@@ -86,17 +87,17 @@ CONFLICTS: dict[LockMode, frozenset[LockMode]] = {
     TableLock.EXCLUSIVE: frozenset(TableLock) - {TableLock.ACCESS_SHARE},
     TableLock.ACCESS_EXCLUSIVE: frozenset(TableLock),
 }
-# The modes that statements take by themselves; each conflicts with all that the one before conflicts with.
+# The modes that statements take implicitly; each conflicts with everything that the one before conflicts with.
 WEAK_TABLE_LOCKS = (TableLock.ACCESS_SHARE, TableLock.ROW_SHARE, TableLock.ROW_EXCLUSIVE)
-# The modes that conflict with one of those: a node that is asked for one names its open transactions that stand
-# against it.
+# The modes that conflict with one of those: a node that receives such a request reports its open transactions that
+# conflict with it.
 STRONG_TABLE_LOCKS = frozenset(mode for mode in TableLock if not CONFLICTS[mode].isdisjoint(WEAK_TABLE_LOCKS)) - {
     *WEAK_TABLE_LOCKS
 }
 
 
 def conflict_mask(mode: LockMode) -> int:
-    """The modes that it conflicts with as the sum of their bits, for catalogs."""
+    """The conflicting modes as a bit mask, for catalogs."""
     return sum(1 << other for other in CONFLICTS[mode])
 
 
@@ -113,8 +114,8 @@ class LockPolicy(Enum):
 
 
 class LockOwner(NamedTuple):
-    """Who holds a lock within a node: `actor` is whoever waits and never excludes itself (a session), `scope` what
-    the lock ends with (a transaction, or the session itself)."""
+    """The holder of a lock within a node: `actor` is the waiting party, which never conflicts with itself (a session),
+    `scope` is what the lock ends with (a transaction, or the session)."""
 
     actor: int
     scope: int
@@ -122,9 +123,9 @@ class LockOwner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LockWish:
-    """A lock between nodes. `guard` is the hash whose writing by others it stands against: the key's own, or that of
-    the key alone where other columns may change. That of a table lock is the id of a table that others must not write
-    to, or `NO_GUARD`."""
+    """A request for a lock between nodes. `guard` is the hash that others must not write: the key's own, or that of the
+    key columns alone where other columns may change. For a table lock it is the id of a table that others must not
+    write to, or `NO_GUARD`."""
 
     key: KeyHash
     strength: LockMode
@@ -136,8 +137,8 @@ NO_GUARD = KeyHash(0)
 
 @dataclass(frozen=True, slots=True)
 class LocksTaken:
-    """Which of the wishes were granted, in order, as far as they were looked at; `head` is the log's at that moment:
-    a later commit that writes a granted key meets the lock."""
+    """Which of the requests were granted, in order, as far as they were checked; `head` is the log's head at that time:
+    a later commit that writes a granted key conflicts with the lock."""
 
     head: Seq
     granted: tuple[bool, ...]
@@ -153,7 +154,7 @@ class LockHeld:
 
 @dataclass(frozen=True, slots=True)
 class LockWait:
-    """Waits for one key are served by their `turn`."""
+    """Waits for one key are served in the order of `turn`."""
 
     turn: int
     key: KeyHash
@@ -164,7 +165,7 @@ class LockWait:
 
 @dataclass(frozen=True, slots=True)
 class LockQueues:
-    """All waits between nodes, and who holds what they wait for."""
+    """All waits between nodes, and the holders that they wait for."""
 
     held: tuple[LockHeld, ...]
     waits: tuple[LockWait, ...]
@@ -182,7 +183,7 @@ class CatalogTableLocks:
 
 @dataclass(frozen=True, slots=True)
 class ShownLock:
-    """A table lock as pg_locks has it. `fastpath`: known to its node alone."""
+    """A table lock as pg_locks shows it. `fastpath`: known only to its node."""
 
     table_id: TableId
     epoch: Epoch

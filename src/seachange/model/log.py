@@ -58,14 +58,13 @@ class GenerationChange:
 class CommitRequest:
     """One transaction's commit.
 
-    `validated`: the log was checked for conflicts up to here, so only what lies above is checked under the lock.
-    `writes`: hashes of entries and unique keys written; `shares`: hashes of parent keys relied upon.
-    `bulk`: indexes written without listing keys: any unchecked commit on one of them sends the request back
-    (`Revalidate`) to be checked outside the lock. `touched`: every index written, `bulk` included.
-    `oldest`: the oldest snapshot any of it was computed at; below the log's floor it cannot be checked any more.
-    `actor`: whose locks do not stand against it.
-    `reads`: hashes that must not have been written above `validated`. Unlike `shares` they are not on record: a later
-    commit may write them.
+    `validated`: the log was checked for conflicts up to here, so only later entries are checked under the lock.
+    `writes`: hashes of entries and unique keys written; `shares`: hashes of parent keys that it depends on. `bulk`:
+    indexes written without listing keys: any unchecked commit on one of them returns the request (`Revalidate`) to be
+    checked outside the lock. `touched`: every index written, `bulk` included. `oldest`: the oldest snapshot that any of
+    it was computed at; below the log's floor it can no longer be checked. `actor`: the lock owner whose locks do not
+    conflict with it. `reads`: hashes that must not have been written above `validated`. Unlike `shares` they are not
+    recorded: a later commit may write them.
     """
 
     commit_id: CommitId
@@ -94,14 +93,14 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Another commit wrote, or relied upon, a key of this one."""
+    """Another commit wrote, or depended on, a key of this one."""
 
     seq: Seq
 
 
 @dataclass(frozen=True, slots=True)
 class Revalidate:
-    """The tail of the log above `validated` could not be decided by hashes: follow to `head`, check, submit again."""
+    """The log above `validated` could not be decided by hashes: follow to `head`, check, submit again."""
 
     head: Seq
 
@@ -123,7 +122,7 @@ class StaleEpoch:
 
 @dataclass(frozen=True, slots=True)
 class BelowFloor:
-    """Computed at a snapshot whose later conflicts are no longer on record."""
+    """Computed at a snapshot whose later conflicts are no longer recorded."""
 
     floor: Seq
 
@@ -131,7 +130,7 @@ class BelowFloor:
 @dataclass(frozen=True, slots=True)
 class Superseded:
     """A compare-and-set failed: the descriptor, generation or job is no longer the expected one, a name is taken, or a
-    file is no longer there to be attached. `what` begins with the word for it."""
+    file can no longer be attached. `what` begins with the word for it."""
 
     what: str
 
@@ -145,7 +144,7 @@ class Burned:
 
 @dataclass(frozen=True, slots=True)
 class CommitBlocked:
-    """Nothing stands against the commit but another's lock on `key`; whoever takes it with `strength` waits for it."""
+    """Only another transaction's lock on `key` blocks the commit; it waits by requesting the lock with `strength`."""
 
     key: KeyHash
     strength: LockMode
@@ -175,9 +174,9 @@ class LogEntry:
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
     """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it;
-    `write_mark`: none that may write. `holders` tells who holds the latter, as JSON. `release` is that of the newest
-    rules of schema changes that it knows, `pace` how fast the statements of its clients are. `answered`: every request
-    for a table lock up to this number (`Catalog.answer_requests`)."""
+    `write_mark`: none that may write. `holders` names the holders of the latter, as JSON. `release` is the newest
+    release of schema change rules that the node supports, `pace` the speed of its clients' statements. `answered`:
+    every request for a table lock up to this number (`Catalog.answer_requests`)."""
 
     epoch: Epoch
     name: str

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ObjectKind(StrEnum):
-    """What a statement can name. A part (column, constraint) is named together with its table."""
+    """The kinds of objects that a statement can name. A part (column, constraint) is named together with its table."""
 
     DATABASE = "database"
     SCHEMA = "schema"

@@ -1,4 +1,4 @@
-"""How fast the statements of a node's clients are: now, and as a rule."""
+"""Statement latency of a node's clients: now, and usually."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The median of the last statements, and what it is as a rule; 0: not known, for there were too few."""
+    """The median of the last statements, and its usual value; 0: unknown, since there were too few."""
 
     latency_us: int = 0
     usual_us: int = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RelationName:
-    """`database` is the session's wherever it is given: no statement reaches further."""
+    """`database` is the session's wherever it is given: no statement reads another one."""
 
     schema: str | None
     name: str

@@ -1,4 +1,4 @@
-"""A readable form of a table at a snapshot, for DuckDB."""
+"""A scan: a table at a snapshot in a form that DuckDB reads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ScanFacts:
-    """What a table at a snapshot is made of: segments read raw, segments read around superseded rows, rows inline in
-    the catalog, and rows that the transaction itself wrote."""
+    """The parts of a table at a snapshot: segments read as they are, segments with superseded rows, rows inline in the
+    catalog, and rows that the transaction itself wrote."""
 
     untouched: int
     touched: int
@@ -21,10 +21,10 @@ class ScanFacts:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A DuckDB query text whose result columns are the table's visible columns by name, the named values that it
-    takes as parameters (`$name`), and the Arrow tables that it reads by name. Names are unique per scan, so several
-    scans go into one statement. The text depends on the table's shape only, never on how many segments it has.
-    `access` says in words how the rows are found; `found` are the values of the columns if it was by a look-up."""
+    """A DuckDB query whose result columns are the table's visible columns by name, the values of its parameters
+    (`$name`), and the Arrow tables that it reads by name. Names are unique per scan, so several scans fit into one
+    statement. The text depends only on the table's shape, never on its number of segments. `access` describes how the
+    rows are found; `found` are the values of the columns if they were found by a lookup."""
 
     sql: str
     parameters: Mapping[str, object] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""The schemas in which names without one are looked for, in order; the first that exists is where things are created.
+"""The search path: the schemas in which unqualified names are looked up, in order; objects are created in the first
+that exists.
 
 >>> parse_path('"$user", public, "A, B"', "me")
 ('me', 'public', 'A, B')
@@ -21,7 +22,7 @@ def quote_in_path(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def parse_path(text: str, user: str) -> tuple[str, ...]:
-    """ValueError for what is no list of names."""
+    """Raises ValueError if it is not a list of names."""
     found: list[str] = []
     at = 0
     while at < len(text):

@@ -1,4 +1,4 @@
-"""Segments, generations and inline batches: what an index is made of, as the catalog records it.
+"""Segments, generations and inline batches: the parts of an index, as the catalog records them.
 
 **Invariant:** a data segment holds only PUTs, all visible from one sequence; what it supersedes elsewhere follows from
 its keys (unless `fresh`, when it supersedes nothing). A tombstone segment holds only entry keys.
@@ -46,7 +46,7 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class InlineBatch:
     """Rows of one index in one layout, as one Arrow record batch without its schema (see storage.batches). `checksum`
-    is of all of it; None where a program wrote it that knew none."""
+    covers all of it; None if an old release wrote it."""
 
     index_id: IndexId
     layout_id: LayoutId
@@ -86,7 +86,7 @@ class IndexDelta:
 
 @dataclass(frozen=True, slots=True)
 class IndexContents:
-    """What a snapshot of one index is made of: a generation (None before the first) and the deltas above its base."""
+    """The contents of one index at a snapshot: a generation (None before the first) and the deltas above its base."""
 
     index_id: IndexId
     upto: Seq
@@ -105,8 +105,8 @@ class AttachedFile:
 
 @dataclass(frozen=True, slots=True)
 class KnownFiles:
-    """Every file that a catalog knows of: those that commits refer to, in the order of their ids; those of live writers
-    and of jobs; and those that nothing refers to, which garbage collection is going to delete."""
+    """Every file that a catalog knows of: those that commits refer to, ordered by id; those of live writers and of
+    jobs; and unreferenced ones, which garbage collection is going to delete."""
 
     attached: tuple[AttachedFile, ...]
     in_use: frozenset[SegmentId]
@@ -115,8 +115,8 @@ class KnownFiles:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a catalog refers to, as numbers: its segments; those of them that only history needs; and the files that
-    nothing needs, which are to be deleted."""
+    """Numbers of files that a catalog refers to: its segments; those of them that only history needs; and unneeded
+    files, which are going to be deleted."""
 
     segments: int
     bytes: int

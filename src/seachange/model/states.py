@@ -1,11 +1,11 @@
-"""The states of a schema element, and what each lets a statement do.
+"""The states of a schema element, and what each allows a statement to do.
 
-`BEHAVIOUR` is the one place that says it: writes execute it, the planner plans with it, the model checker proves it.
+`BEHAVIOUR` is the only definition: writes execute it, the planner plans with it, the model checker proves it.
 
 **Invariant:** what a write does to an element follows from the element's state in the version that the write was
 planned with. An index is maintained and its unique keys declared before any writer checks it, and checked before it is
 read; a foreign key's children declare their parents' keys before any writer checks; a column is filled before it is
-seen; a new primary index is written, and conflicts, next to the current one.
+visible; a new primary index is written, and conflicts, next to the current one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class State(StrEnum):
 
 
 class Checking(StrEnum):
-    """What becomes of a row that violates a constraint, or that has no value of a column's new type."""
+    """What happens to a row that violates a constraint, or that has no value of a column's new type."""
 
     NONE = "nothing"
     RECORDED = "recorded, and fails the change"
@@ -33,7 +33,7 @@ class Checking(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """`removes`: entries of old row versions are taken out; `writes`: entries (values, keys) of new ones are put in."""
+    """`removes`: entries of old row versions are deleted; `writes`: entries (values, keys) of new ones are written."""
 
     reads: bool
     removes: bool
@@ -50,9 +50,9 @@ BEHAVIOUR: dict[State, Behaviour] = {
     State.PUBLIC: Behaviour(reads=True, removes=True, writes=True, checks=Checking.REFUSED),
 }
 
-# The states in which a constraint refuses rows.
+# The states in which a constraint rejects rows.
 REFUSING = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.checks is Checking.REFUSED)
-# The states in which statements may rely on an element.
+# The states in which statements may use an element.
 READABLE = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.reads)
-# The states in which writers leave what others will check or read.
+# The states in which writers maintain an element for others to check or read.
 WRITTEN = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.writes)

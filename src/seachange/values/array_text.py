@@ -1,4 +1,4 @@
-"""Arrays as text, in PostgreSQL's form: braces, commas, quotes where they are needed.
+"""Arrays as text, in PostgreSQL's format: braces, commas, quotes where needed.
 
 >>> parse_array('{a, "b ""c", NULL, "NULL"}'.replace('""', chr(92) + '"'))
 ['a', 'b "c', None, 'NULL']
@@ -24,7 +24,7 @@ def parse_array(text: str) -> list[str | None]:
     """The elements of an array of one dimension."""
     body = text.strip(_WHITE)
     if body.startswith("["):
-        raise errors.FeatureNotSupported(feature="an array with bounds", instead="Write the elements alone.")
+        raise errors.FeatureNotSupported(feature="an array with bounds", instead="Write the elements only.")
     if not (body.startswith("{") and body.endswith("}")) or len(body) < 2:
         raise _malformed(text)
     inner = body[1:-1].strip(_WHITE)
@@ -77,7 +77,7 @@ _QUOTED_IN_RECORDS = re.compile(r'[\s(),"\\]')
 
 
 def show_record(items: Sequence[str | None]) -> str:
-    """A row, of the texts of its columns.
+    """A row as text, from the texts of its columns.
 
     >>> show_record(["1", None, "", "a b", "(x)"])
     '(1,,"","a b","(x)")'

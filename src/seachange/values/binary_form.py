@@ -1,6 +1,6 @@
-"""Values in PostgreSQL's binary form, as clients get and give them.
+"""Values in PostgreSQL's binary format, as clients send and receive them.
 
-**Invariant:** decoding what was encoded gives the value; what cannot be decoded is an error with PostgreSQL's code.
+**Invariant:** decoding an encoded value returns the value; undecodable data is an error with PostgreSQL's code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EPOCH = dt.datetime(2000, 1, 1)
 _EPOCH_UTC = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _JSONB_VERSION = b"\x01"
-# A numeric is digits to the base of ten thousand.
+# A numeric is digits to base 10,000.
 _BASE_DIGITS = 4
 _NEGATIVE = 0x4000
 _NUMERIC_HEAD = struct.Struct(">hhHh")
@@ -83,7 +83,7 @@ def _decode_numeric(data: bytes) -> Decimal:
     if sign not in (0, _NEGATIVE):
         raise ValueError("no number")
     digits = "".join(f"{group:04d}" for group in groups) or "0"
-    # Where the point is: behind as many digits as the weight says, of which there may be fewer or more.
+    # The decimal point follows as many digits as the weight says, which may be fewer or more than there are.
     exponent = (weight + 1 - count) * _BASE_DIGITS if count else 0
     shift = exponent + scale
     number = int(digits + "0" * shift) if shift >= 0 else int(digits) // 10**-shift

@@ -20,7 +20,7 @@ def hash_text(text: str) -> int:
 
 
 def substring(data: bytes, start: int, length: int) -> bytes:
-    """From a place, counted from 1; what lies before the first byte is not there."""
+    """From a position, counted from 1; positions before the first byte are empty."""
     if length < 0:
         raise errors.SubstringError()
     return data[max(start - 1, 0) : max(start - 1 + length, 0)]
@@ -51,7 +51,7 @@ def digest(data: bytes, bits: int) -> bytes:
 
 
 def get_bit(data: bytes, place: int) -> int:
-    """Counted from the lowest of the first byte."""
+    """Counted from the lowest bit of the first byte."""
     if not 0 <= place < 8 * len(data):
         raise errors.ArraySubscriptError(detail=f"index {place} out of valid range, 0..{8 * len(data) - 1}")
     return data[place // 8] >> place % 8 & 1

@@ -43,7 +43,7 @@ def coerce(type_: SqlType, value: Any) -> Any:
 
 
 def coercer(type_: SqlType) -> Coercer:
-    """The assignment conversion to a type: NULL stays NULL. Moments are read in the zone of the session that asks."""
+    """The assignment conversion to a type: NULL stays NULL. Timestamps are read in the zone of the session."""
     return _coercer(type_, session_zone() if type_.kind in _ZONED else UTC)
 
 
@@ -75,8 +75,8 @@ def _boolean(type_: SqlType) -> Coercer:
 
 
 def computed_coercer(type_: SqlType) -> Coercer:
-    """The same of what a statement computes: a quotient has more digits than a numeric without any declared holds, and
-    was rounded in any case."""
+    """The same for a computed value: a quotient has more digits than a numeric without declared digits stores, and was
+    rounded in any case."""
     convert = coercer(type_)
     if type_.kind is not Kind.NUMERIC or type_.precision:
         return convert
@@ -90,7 +90,7 @@ def computed_coercer(type_: SqlType) -> Coercer:
 
 
 def check_characters(text: str) -> None:
-    """Raises on what is no text: it can neither be stored nor handed to an engine."""
+    """Raises for a string that is not valid text: it can neither be stored nor passed to an engine."""
     if "\x00" in text:
         raise errors.CharacterNotInRepertoire()
     if not text.isascii():
@@ -116,7 +116,7 @@ def _text(type_: SqlType, zone: dt.tzinfo) -> Coercer:
 
 
 def _char(type_: SqlType, zone: dt.tzinfo) -> Coercer:
-    """Without the spaces at its end, which do not count: it gets them back where it is shown."""
+    """Without trailing spaces, which are insignificant: they are added when the value is displayed."""
     convert = _text(type_, zone)
     return lambda value: convert(value).rstrip(" ")
 
@@ -195,14 +195,14 @@ def _parse_time(parse: Callable[[str], Any], type_: SqlType, text: str) -> Any:
 
 
 def _local(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """What a clock in the zone shows."""
+    """The local time in the zone."""
     return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
 
 
 def _date(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     def convert(value: Any) -> dt.date:
         if isinstance(value, str):
-            # The date of the text itself, whatever its offset.
+            # The date in the text, whatever its offset.
             return _parse_time(dt.datetime.fromisoformat, type_, value).date()  # type: ignore[no-any-return]
         if isinstance(value, dt.datetime):
             return _local(value, zone).date()
@@ -216,7 +216,7 @@ def _date(type_: SqlType, zone: dt.tzinfo) -> Coercer:
 def _round_time(value: dt.time, step: int) -> dt.time:
     if value.microsecond % step == 0:
         return value
-    # What would be midnight stays below it: our times end there.
+    # A time that would round to midnight stays below it: 24:00 is not supported.
     whole = _since_midnight(value) // _MICROSECOND
     rounded = min((whole + step // 2) // step * step, _DAY_MICROSECONDS - step)
     return (dt.datetime.min + rounded * _MICROSECOND).time()

@@ -1,4 +1,4 @@
-"""Values that a type does not take: the errors that PostgreSQL gives."""
+"""Errors of values that a type does not accept, as PostgreSQL raises them."""
 
 from __future__ import annotations
 

@@ -92,14 +92,14 @@ def _number(moment: dt.datetime, pattern: str) -> tuple[int, int] | None:
 
 
 def _word(moment: dt.datetime, pattern: str) -> tuple[str, int]:
-    """The text of a pattern that is a word, and how wide it is padded."""
+    """The text of a pattern that is a word, and the width to which it is padded."""
     folded = pattern.lower()
     if folded.replace(".", "") in ("am", "pm"):
         half = "pm" if moment.hour >= _NOON else "am"
         half = f"{half[0]}.{half[1]}." if "." in pattern else half
         return (half.upper() if pattern.isupper() else half), 0
     if folded.replace(".", "") in ("ad", "bc"):
-        # All years are of our era.
+        # All years are AD.
         era = "a.d." if "." in pattern else "ad"
         return (era.upper() if pattern.isupper() else era), 0
     if folded == "rm":
@@ -115,7 +115,7 @@ def _word(moment: dt.datetime, pattern: str) -> tuple[str, int]:
     return (name.lower() if pattern.islower() else name), width
 
 
-# Moments come as a clock in UTC shows them.
+# Timestamps are given as local times in UTC.
 _ZONES: Final = {"TZ": "UTC", "tz": "utc", "OF": "+00", "TZH": "+00", "TZM": "00"}
 
 
@@ -142,7 +142,7 @@ def write_moment(moment: dt.datetime, pattern: str) -> str:
 
 
 def write_interval(canonical: str, pattern: str) -> str:
-    """Fields of a day and of a year that an interval has not are as of its start."""
+    """Fields of a day or a year that an interval does not have are those of its start."""
     value = read_canonical(canonical)
     parts: list[str] = []
     for token in _TOKEN.finditer(pattern):
@@ -158,7 +158,7 @@ def write_interval(canonical: str, pattern: str) -> str:
         if field is None:
             raise errors.FeatureNotSupported(feature=f"{found} in to_char of an interval", instead="")
         number, digits = field
-        # The sign of days stands in one of their places, that of others before them.
+        # The sign of days takes one of their digits, that of other fields precedes them.
         wide = 1 if token["fill"] else digits + (number < 0 and found != "DD")
         parts.append(f"{number:0{wide}d}")
         if token["th"]:
@@ -216,7 +216,7 @@ def read_moment(text: str, pattern: str) -> dt.datetime:
             raise errors.FeatureNotSupported(feature=f"{token['pattern']} in to_date or to_timestamp", instead="")
         while at < len(text) and text[at].isspace():
             at += 1
-        # Digits that are followed by others are as many as the pattern has.
+        # Digits that are followed by others have the width of the pattern.
         width = len(name) if name in ("YYYY", "MM", "DD", "MI", "SS", "DDD") else 2 if name.startswith("HH") else 0
         match = re.compile(reader).match(text, at, at + width if width else len(text))
         if match is None:

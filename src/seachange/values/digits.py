@@ -1,4 +1,4 @@
-"""How many digits a number has, in all and behind its point; and of how many bytes a text speaks."""
+"""Digits of a number, in total and after the decimal point; and sizes in bytes given as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,2})?
 
 
 def plain_number(value: Any) -> Decimal | None:
-    """The number of a text or whole number, with the zeros at its end; None if it is none, or of too many digits.
+    """The number of a text or integer, with its trailing zeros; None if it is not a number, or has too many digits.
 
     >>> plain_number("1.50"), plain_number("12e2"), plain_number(7), plain_number("x"), plain_number(1.5)
     (Decimal('1.50'), Decimal('1.2E+3'), Decimal('7'), None, None)
@@ -28,7 +28,7 @@ def plain_number(value: Any) -> Decimal | None:
 
 
 def count_digits(value: Decimal) -> tuple[int, int]:
-    """In all, and behind the point.
+    """In total, and after the decimal point.
 
     >>> count_digits(Decimal("1.50")), count_digits(Decimal("0.001")), count_digits(Decimal("12e2"))
     ((3, 2), (3, 3), (4, 0))

@@ -1,4 +1,4 @@
-"""PostgreSQL's text of a value, of which DuckDB's text and type are given: what a cast to text gives."""
+"""PostgreSQL's text of a value, from DuckDB's text and type: the result of a cast to text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seachange.values.output_format import show_float
 from seachange.values.quotients import show_quotient
 from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES
 
-# Numerics without digits, and products of them, which show no zeros at their end.
+# Numerics without declared digits, and products of them, which show no trailing zeros.
 _UNLIMITED: Final = tuple(f"DECIMAL({NUMERIC_DEFAULT[0]},{scale})" for scale in range(NUMERIC_DEFAULT[1], 39))
 
 _SINGLE: Final = struct.Struct("<f")
@@ -72,7 +72,7 @@ _TEXTS: Final[dict[str, Callable[[str], str]]] = {
     **dict.fromkeys(_UNLIMITED, _show_decimal),
     **{f"DECIMAL({NUMERIC_PRECISION_MAX},{scale})": _show_quotient for scale in QUOTIENT_SCALES},
 }
-# What is shown otherwise within an array.
+# Types that are printed differently inside an array.
 _ELEMENTS: Final[dict[str, Callable[[str], str]]] = {"BOOLEAN": lambda text: text[:1]}
-# The types whose texts DuckDB has otherwise, besides lists.
+# The types whose text differs in DuckDB, besides lists.
 SHOWN_TYPES: Final = tuple(_TEXTS)

@@ -1,4 +1,4 @@
-"""format(): PostgreSQL's templates of texts."""
+"""format(): PostgreSQL's text templates."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 
 from seachange import errors
 
-# %, a position, a dash, a width or where to take it from, and what is to be shown how.
+# %, a position, a dash, a width or its argument, and the conversion.
 _SPECIFIER: Final = re.compile(r"%(?:([0-9]+)\$)?(-?)(?:([0-9]+)|\*(?:([0-9]+)\$)?)?(.?)", re.DOTALL)
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]*")
-# A width makes a large value of a small one.
+# A width makes a large value from a small one.
 _WIDTH_MAX: Final = 1 << 20
 
 

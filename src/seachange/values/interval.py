@@ -1,6 +1,6 @@
-"""Intervals: months, days and microseconds, which PostgreSQL keeps apart since neither is a fixed number of the other.
+"""Intervals: months, days and microseconds, which PostgreSQL keeps separate since none is a fixed number of another.
 
-A row holds an interval as its canonical text, which DuckDB reads as well.
+A row stores an interval as its canonical text, which DuckDB reads as well.
 
 >>> interval = parse_interval("1 year 2 mons -3 days +04:05:06.5")
 >>> interval
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
     microseconds: int = 0
 
     def __str__(self) -> str:
-        """As PostgreSQL shows it."""
+        """As PostgreSQL prints it."""
         years, months = _divide(self.months, 12)
         parts: list[str] = []
         negative = False
@@ -79,7 +79,7 @@ def read_canonical(text: str) -> Interval:
     return Interval(int(words[0]), int(words[2]), int(words[4]))
 
 
-# Each unit as (months, days, microseconds); a fraction of one goes over into the smaller.
+# Each unit as (months, days, microseconds); a fraction carries over to the smaller unit.
 _UNITS: dict[str, tuple[int, int, int]] = {
     **dict.fromkeys(("millennium", "millennia", "millenniums", "mil", "mils"), (12_000, 0, 0)),
     **dict.fromkeys(("century", "centuries", "cent", "c"), (1_200, 0, 0)),
@@ -107,7 +107,7 @@ _ISO_TIME = {"h": "hour", "m": "minute", "s": "second"}
 
 
 def parse_interval(text: str) -> Interval:
-    """Of PostgreSQL's forms: units, the clock's, years-months, ISO 8601 with letters; `ago` at the end."""
+    """PostgreSQL's formats: units, time of day, years-months, ISO 8601 with letters; `ago` at the end."""
     body = text.strip()
     if _ISO.fullmatch(body) and len(body) > 1:
         return _checked(_parse_iso(body), text)
@@ -133,7 +133,7 @@ def _terms(body: str, text: str) -> list[list[Decimal]]:
         match = _TERM.match(body, position)
         if match is None or not match.group().strip():
             raise errors.InvalidDatetimeFormat(type=INTERVAL, value=text)
-        # A number before a time of the clock counts days.
+        # A number before a time of day is a number of days.
         counts_days = match["number"] is not None and not match["unit"] and _CLOCK.match(body, match.end())
         terms.append(_scaled(_number(match), _UNITS["day"]) if counts_days else _term(match, text))
         position = match.end()
@@ -161,12 +161,12 @@ def _term(match: re.Match[str], text: str) -> list[Decimal]:
 
 
 def _number(match: re.Match[str]) -> Decimal:
-    """A sign may stand apart."""
+    """The sign may be separate."""
     return Decimal("".join(match["number"].split()))
 
 
 def _scaled(number: Decimal, unit: tuple[int, int, int]) -> list[Decimal]:
-    """A fraction of months becomes days of which a month has thirty, one of days time; years are cut at months."""
+    """A fraction of a month becomes days (30 per month), one of a day becomes time; years are truncated to months."""
     months, days, microseconds = (number * part for part in unit)
     if unit[0]:
         whole = int(months)

@@ -1,5 +1,5 @@
-"""Intervals with their parts brought into order, and divided: what justify_days and its kin do with the text of one.
-They give the canonical text, since DuckDB does not read all that is shown.
+"""Normalised and divided intervals: justify_days and similar functions. They return the canonical text, since DuckDB
+does not read everything that PostgreSQL prints.
 
 >>> justify_days("35 days"), justify_hours("27:00:00")
 ('1 months 5 days 0 microseconds', '0 months 1 days 10800000000 microseconds')
@@ -23,7 +23,7 @@ def justify_hours(text: str) -> str:
 
 
 def justify_interval(text: str) -> str:
-    """All parts of one sign.
+    """All parts get the same sign.
 
     >>> justify_interval("1 month -01:00:00")
     '0 months 29 days 82800000000 microseconds'
@@ -42,7 +42,7 @@ def justify_interval(text: str) -> str:
 
 
 def divide(text: str, by: float) -> str:
-    """What is left of months goes over into days, of which a month has thirty, and of days into time.
+    """The remainder of months becomes days (30 per month), that of days becomes time.
 
     >>> divide("1 mon 10 days", 4), divide("1 hour", 1.5)
     ('0 months 10 days 0 microseconds', '0 months 0 days 2400000000 microseconds')
@@ -69,7 +69,7 @@ def _fold_days(value: Interval) -> Interval:
 
 
 def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
-    """What is a whole unit of the small goes to the large, and both have one sign."""
+    """Whole units of the smaller part carry over to the larger, and both get one sign."""
     whole, small = _towards_zero(small, unit)
     large += whole
     if large > 0 > small:

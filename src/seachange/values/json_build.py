@@ -1,6 +1,6 @@
-"""Documents made of values: what to_json and its kin give, of what DuckDB writes and of the type that it names.
+"""JSON documents made from values: to_json and similar functions, from DuckDB's text of a value and its type.
 
-DuckDB's own text of a document has other forms of moments, bytes and intervals, and numbers without their last zeros.
+DuckDB's own text of a document has other forms of timestamps, bytes and intervals, and numbers without trailing zeros.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seachange.values.nesting import depths
 # Numbers have up to 38 digits; those of Python keep 28.
 _WIDE: Final = Context(prec=100)
 _DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal, parse_constant=str)
-# A number within a document that lies in a row has gone through a double: one with more digits may be another.
+# A number in a document inside a row has passed through a double: with more digits it may have changed.
 _DIGITS_MAX: Final = 15
 _WORD: Final = re.compile(r'"((?:[^"]|"")*)"|([^\s(),\[\]]+)')
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
@@ -28,8 +28,7 @@ _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class DuckType:
-    """`name` is LIST, STRUCT, TUPLE, or that of a scalar with all that belongs to it; of a struct the fields have
-    names."""
+    """`name` is LIST, STRUCT, TUPLE, or that of a scalar with its modifiers; the fields of a struct have names."""
 
     name: str
     fields: tuple[tuple[str, DuckType], ...] = ()
@@ -59,7 +58,7 @@ def _field(text: str) -> tuple[str, DuckType]:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas that are in no parentheses or quotes."""
+    """At commas outside of parentheses and quotes."""
     parts, start = [], 0
     for at, character, depth in depths(text):
         if character == "," and not depth:
@@ -69,7 +68,7 @@ def _split(text: str) -> list[str]:
 
 
 def read_value(native: str, duck_type: str) -> Any:
-    """What `show_json` and `write_plain` take, of DuckDB's document of a value of that type."""
+    """The value for `show_json` and `write_plain`, from DuckDB's document of a value of that type."""
     return _shaped(_DECODER.decode(native), read_duck_type(duck_type))
 
 
@@ -113,7 +112,7 @@ def _check_digits(value: Any) -> Any:
     if isinstance(value, Decimal) and value.as_tuple().exponent and len(value.as_tuple().digits) > _DIGITS_MAX:
         raise errors.FeatureNotSupported(
             feature=f"a number of more than {_DIGITS_MAX} digits in a jsonb within a row",
-            instead="Put the document together with jsonb_build_object.",
+            instead="Build the document with jsonb_build_object.",
         )
     if isinstance(value, dict):
         return {key: _check_digits(item) for key, item in value.items()}
@@ -121,7 +120,7 @@ def _check_digits(value: Any) -> Any:
 
 
 def write_plain(value: Any) -> str:
-    """As a json has it: in the order that it was given, without spaces.
+    """As json: keys in the given order, without spaces.
 
     >>> write_plain({"b": [1, None], "a": "x"})
     '{"b":[1,null],"a":"x"}'
@@ -146,7 +145,7 @@ def to_json(native: str, duck_type: str) -> str:
 
 
 def write_array(native: str, duck_type: str) -> str:
-    """What json_agg gives of a list: what is no scalar has a line of its own."""
+    """The result of json_agg for a list: arrays and objects start on a new line."""
     items = read_value(native, duck_type)
     nested = any(isinstance(item, dict | list) for item in items)
     return "[" + (", \n " if nested else ", ").join(map(write_plain, items)) + "]"
@@ -159,7 +158,7 @@ def _pairs(keys: Sequence[str | None], items: Sequence[str | None]) -> list[tupl
 
 
 def build_object(keys: Sequence[str | None], items: Sequence[str | None]) -> str:
-    """A jsonb of keys and the texts of documents.
+    """A jsonb from keys and the texts of documents.
 
     >>> build_object(["bb", "a", "a"], ["1", None, '"x"'])
     '{"a": "x", "bb": 1}'
@@ -168,7 +167,7 @@ def build_object(keys: Sequence[str | None], items: Sequence[str | None]) -> str
 
 
 def write_object(keys: Sequence[str | None], items: Sequence[str | None]) -> str:
-    """A json of them.
+    """A json from keys and the texts of documents.
 
     >>> write_object(["bb", "a"], ["1", None])
     '{"bb" : 1, "a" : null}'
@@ -183,7 +182,7 @@ def _taken(keys: Sequence[str | None], array: str, refused: type[errors.Error]) 
 
 
 def gather_object(keys: Sequence[str | None], array: str) -> str:
-    """What jsonb_object_agg gives of keys and an array of items; of a key that occurs twice, the last counts."""
+    """The result of jsonb_object_agg for keys and an array of items; the last of several equal keys counts."""
     return show_json(dict(_taken(keys, array, errors.InvalidParameterValue)))
 
 
@@ -197,7 +196,7 @@ def gather_plain_object(keys: Sequence[str | None], array: str) -> str:
 
 
 def pair_texts(words: Sequence[str | None]) -> str:
-    """jsonb_object of one array: keys and values in turn."""
+    """jsonb_object of one array: alternating keys and values."""
     if len(words) % 2:
         raise errors.ArraySubscriptError(detail="array must have even number of elements")
     return pair_lists(words[::2], words[1::2])

@@ -1,4 +1,4 @@
-"""The operators of jsonb, on texts: each argument and result is the text of a document, or None for NULL."""
+"""Operators of jsonb on text: each argument and result is the text of a document, or None for NULL."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _MISSING: Any = object()
 
 
 def get_field(document: str, key: str) -> str | None:
-    """`->` with a text: of an object."""
+    """`->` with a text, on an object."""
     value = parse_json(document)
     return _show(value.get(key, _MISSING) if isinstance(value, dict) else _MISSING)
 
 
 def get_element(document: str, place: int) -> str | None:
-    """`->` with a number: of an array, from its end if it is negative."""
+    """`->` with a number, on an array; a negative one counts from the end."""
     value = parse_json(document)
-    # A scalar counts as an array of one.
+    # A scalar counts as an array of one element.
     items = value if isinstance(value, list | dict) else [value]
     return _show(items[place] if isinstance(items, list) and -len(items) <= place < len(items) else _MISSING)
 
@@ -32,7 +32,7 @@ def get_path(document: str, path: Sequence[str | None]) -> str | None:
 
 
 def as_text(document: str) -> str | None:
-    """What `->>` gives of what `->` does."""
+    """The result of `->>`, from that of `->`."""
     value = parse_json(document)
     if value is None:
         return None
@@ -40,7 +40,7 @@ def as_text(document: str) -> str | None:
 
 
 def comparable(document: str) -> str:
-    """The text that all documents of the same value have: numbers without zeros at the end of their fractions.
+    """The canonical text of a document's value: numbers without trailing zeros.
 
     >>> comparable('{"a": [1.50, 2.0, "1.0"]}')
     '{"a": [1.5, 2, "1.0"]}'
@@ -49,7 +49,7 @@ def comparable(document: str) -> str:
 
 
 def comparable_constant(text: str) -> str:
-    """The same of a text that nobody has normalised."""
+    """The same for a text that is not normalised yet."""
     return comparable(normalize_json(text))
 
 
@@ -60,7 +60,7 @@ def _without_zeros(value: Any) -> Any:
         return [_without_zeros(item) for item in value]
     if not isinstance(value, Decimal):
         return value
-    # By its text: the context of decimals keeps 28 digits.
+    # By its text: the decimal context keeps 28 digits.
     text = f"{value:f}"
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
 
@@ -69,7 +69,7 @@ _KINDS: dict[str, tuple[type, ...]] = {"array": (list,), "object": (dict,), "val
 
 
 def is_json(text: str, kind: str, unique: int) -> bool:
-    """Whether a text is one of a document: of any kind, or of this one; `unique`: without a key that occurs twice."""
+    """Whether a text is valid JSON, of any kind or of this one; `unique`: without duplicate keys."""
     try:
         value = parse_json(text)
     except errors.InvalidTextRepresentation:
@@ -119,7 +119,7 @@ def _check_place(step: str, position: int) -> int:
 def contains(document: str, other: str) -> bool:
     """`@>`."""
     value, part = parse_json(document), parse_json(other)
-    # An array contains a scalar as one of its elements; only at the top.
+    # An array contains a scalar as one of its elements, but only at the top level.
     if isinstance(value, list) and not isinstance(part, dict | list):
         return any(_same(element, part) for element in value)
     return _contains(value, part)
@@ -141,7 +141,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def has_key(document: str, key: str) -> bool:
-    """`?`: a key of an object, a text in an array, or the text itself."""
+    """`?`: a key of an object, a string in an array, or the string itself."""
     value = parse_json(document)
     if isinstance(value, str):
         return value == key
@@ -159,7 +159,7 @@ def has_all_keys(document: str, keys: Sequence[str | None]) -> bool:
 
 
 def concatenate(document: str, other: str) -> str:
-    """`||`: of objects the keys of both, the second one's values; anything else as elements of an array."""
+    """`||`: objects are merged, with the second one's values; anything else is concatenated as arrays."""
     first, second = parse_json(document), parse_json(other)
     if isinstance(first, dict) and isinstance(second, dict):
         return show_json({**first, **second})
@@ -241,7 +241,7 @@ def array_length(text: str) -> int:
 
 
 def set_path(document: str, path: Sequence[str | None], item: str) -> str:
-    """jsonb_set: what is not there is added.
+    """jsonb_set: missing keys are added.
 
     >>> set_path('{"a": [1, 2]}', ["a", "0"], "9"), set_path("{}", ["x"], "null"), set_path("{}", ["x", "y"], "1")
     ('{"a": [9, 2]}', '{"x": null}', '{}')
@@ -250,7 +250,7 @@ def set_path(document: str, path: Sequence[str | None], item: str) -> str:
 
 
 def replace_path(document: str, path: Sequence[str | None], item: str) -> str:
-    """The same, but only for what is there."""
+    """The same, but only for existing keys."""
     return _set(document, path, item, create=False)
 
 

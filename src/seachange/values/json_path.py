@@ -1,7 +1,7 @@
-"""What a path of SQL/JSON gives of a document.
+"""Evaluation of SQL/JSON paths on a document.
 
-In lax mode arrays are taken apart where one of their elements is wanted, what is none counts as an array of one, and
-what is not there is no error. What fails within a predicate makes it unknown, which is None.
+In lax mode arrays are unwrapped where an element is needed, other items count as arrays of one element, and missing
+items are no error. An error inside a predicate makes it unknown, which is None.
 
 >>> query('{"a": [1, 2, 3]}', "$.a[*] ? (@ > $least)", '{"least": 1}', like=str.startswith)
 ['2', '3']
@@ -46,9 +46,9 @@ from seachange.values.json_path_syntax import (
 )
 from seachange.values.json_text import parse_json, show_json
 
-# Whether a text matches a pattern, with flags in front of it.
+# Whether a text matches a pattern that starts with flags.
 Like = Callable[[str, str], bool]
-# As many digits as a product of two numbers of a document may have.
+# The maximum number of digits of a product of two numbers of a document.
 _DIGITS: Final = 200
 _PREDICATES: Final = (
     PathComparison,
@@ -108,7 +108,7 @@ class _Evaluation:
     root: Any
     variables: dict[str, Any]
     like: Like
-    # What @ stands for, and the last place of the array that a subscript is of.
+    # The item that @ denotes, and the last index of the array that a subscript applies to.
     current: Any
     last: int | None = None
 
@@ -269,7 +269,7 @@ class _Evaluation:
                 )
 
     def _joined(self, node: PathJunction) -> bool | None:
-        """AND of truths, or OR: what decides is enough, else what is unknown."""
+        """AND or OR of truth values: a deciding one is enough, otherwise the result may be unknown."""
         decides = node.operator == "||"
         left = self.truth(node.left)
         if left is decides:
@@ -284,7 +284,7 @@ class _Evaluation:
             return None
 
     def _each(self, left: Expression, right: Expression, decide: Callable[[Any, Any], bool | None]) -> bool | None:
-        """Whether it holds of one pair; in strict mode all of them must be comparable."""
+        """Whether it holds for one pair; in strict mode all pairs must be comparable."""
         lefts, rights = self._sequence(left), self._sequence(right)
         if lefts is None or rights is None:
             return None
@@ -309,14 +309,14 @@ def _parts(item: Any) -> list[Any]:
 
 
 def _in_order(item: dict[str, Any]) -> list[tuple[str, Any]]:
-    """As a jsonb has its keys."""
+    """In jsonb's order of keys."""
     return sorted(item.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
 
 
 def _descend(item: Any, step: Descent, depth: int) -> Iterator[Any]:
     children = [value for _, value in _in_order(item)] if isinstance(item, dict) else item
     inner = children if isinstance(children, list) else []
-    # `last` is what has nothing below it.
+    # `last` is a level with nothing below it.
     is_leaf = not inner
     above = (step.least is None and not is_leaf) or (step.least is not None and depth < step.least)
     below = step.most is not None and depth > step.most
@@ -370,7 +370,7 @@ def _numeric(name: str, item: Any) -> Decimal:
 
 
 def _moment(item: Any) -> dt.date:
-    """A date, or a moment without a zone."""
+    """A date, or a timestamp without a zone."""
     try:
         found = dt.datetime.fromisoformat(item) if len(item) > 10 else dt.date.fromisoformat(item)
     except (TypeError, ValueError):
@@ -389,7 +389,7 @@ def _marked(node: PathLikeRegex) -> str:
         return f"(?i)\\Q{node.pattern}\\E" if "i" in node.flags else f"\\Q{node.pattern}\\E"
     if not set(node.flags) <= _FLAGS:
         raise errors.FeatureNotSupported(
-            feature=f'like_regex with flag "{node.flags}"', instead="Those are i, s, m, q."
+            feature=f'like_regex with flag "{node.flags}"', instead="The supported flags are i, s, m and q."
         )
     return f"(?{node.flags}){node.pattern}" if node.flags else node.pattern
 

@@ -1,6 +1,6 @@
-"""Paths of SQL/JSON, from their text to a tree.
+"""Parsing of SQL/JSON paths to a tree.
 
-An expression gives items, a predicate a truth; where one of them is wanted the other is a syntax error, as in
+An expression returns items, a predicate a truth value; using one in place of the other is a syntax error, as in
 PostgreSQL.
 
 >>> parse_path("strict $.a[last] ? (@ > 1)")
@@ -55,7 +55,7 @@ class EveryElement:
 
 @dataclass(frozen=True, slots=True)
 class Subscripts:
-    """Each a place, or a first and a last one."""
+    """Each an index, or a range of two."""
 
     ranges: tuple[tuple[Expression, Expression | None], ...]
 
@@ -199,7 +199,7 @@ class _Reader:
         self._end = 0
         self.kind: str = ""
         self.word = ""
-        # How many filters are around what is read: outside of all there is nothing that @ could stand for.
+        # The number of enclosing filters: outside of all, @ has no meaning.
         self._filters = 0
         self._advance()
 
@@ -244,7 +244,7 @@ class _Reader:
             raise self.problem()
         return node
 
-    # From what binds least to what binds most.
+    # From the lowest precedence to the highest.
 
     def disjunction(self) -> Node:
         node = self._conjunction()
@@ -411,5 +411,5 @@ class _Reader:
         try:
             return str(json.loads(word))
         except ValueError:
-            # Escapes that JSON has not stand for the character itself.
+            # Escapes that JSON does not have denote the character itself.
             return re.sub(r"\\(.)", r"\1", word[1:-1])

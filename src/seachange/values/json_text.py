@@ -1,7 +1,7 @@
-"""Texts of json and jsonb: what is valid, and the one text that stands for a jsonb, as PostgreSQL shows it.
+"""Texts of json and jsonb: validation, and the canonical text of a jsonb, as PostgreSQL prints it.
 
-Numbers keep their digits. Keys of an object are in order of their lengths in bytes, then of the bytes; of a key that
-occurs twice the last value counts.
+Numbers keep their digits. Keys of an object are sorted by their length in bytes, then by their bytes; the last of
+several equal keys counts.
 
 >>> normalize_json('{"bb":1.50, "a": [true,null], "bb" : 1e2}')
 '{"a": [true, null], "bb": 100}'
@@ -17,7 +17,7 @@ from seachange import errors
 from seachange.values.types import Kind, SqlType
 
 JSON_TYPE = SqlType(Kind.JSON)
-# What PostgreSQL's numeric has before and behind the point.
+# The limits of PostgreSQL's numeric before and after the decimal point.
 _EXPONENT_MAX = 131_072
 _WHITE = " \t\n\r"
 _ESCAPED_NUL = "\\u0000"
@@ -27,7 +27,7 @@ def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-# Integers as they are written: Python reads none of more than 4,300 digits.
+# Integers as decimals: Python reads none of more than 4,300 digits.
 _DECODER = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse_constant)
 
 
@@ -53,7 +53,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def has_repeated_key(text: str) -> bool:
-    """Of a text that is one of a document."""
+    """For a valid JSON text."""
     try:
         json.loads(text, object_pairs_hook=_distinct, parse_int=Decimal, parse_float=Decimal)
     except _Repeated:
@@ -77,7 +77,7 @@ def _has_nul(value: Any) -> bool:
 
 
 def show_json(value: Any) -> str:
-    """The text of a value as `parse_json` gives it, or of any that Python has for JSON."""
+    """The text of a value from `parse_json`, or of any of Python's JSON values."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Texts with escapes, names as they are written, and expressions in parentheses."""
+"""unistr, parse_ident, normalize: escapes, identifiers and Unicode normal forms."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def parse_name(text: str) -> list[str]:
         at += 1
 
 
-# To put marks into order takes as long as the square of their number, and holds up all threads; Unicode's own limit for
-# streams is 30.
+# Sorting combining marks takes time quadratic in their number and blocks all threads; Unicode's own limit for streams
+# is 30.
 _MARKS_MAX = 1_000
 
 
@@ -72,7 +72,7 @@ def normalize(text: str, form: str) -> str:
 
 
 def _longest_marks(text: str) -> int:
-    """How many combining marks follow each other at most."""
+    """The longest run of combining marks."""
     longest = run = 0
     for character in text:
         run = run + 1 if unicodedata.combining(character) else 0

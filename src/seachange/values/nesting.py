@@ -1,4 +1,4 @@
-"""How deep the characters of an SQL text are in parentheses and quotes."""
+"""Nesting depth of the characters of an SQL text, in parentheses and quotes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Places, characters, and how deep one is behind each of them.
+    """Positions, characters, and the depth after each of them.
 
     >>> [depth for _, _, depth in depths("(a,',')b")]
     [1, 1, 1, 2, 2, 1, 0, 0]

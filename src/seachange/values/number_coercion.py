@@ -1,4 +1,4 @@
-"""Assignment of Python values to columns of numbers (see `coercion.py`)."""
+"""Assignment of Python values to numeric columns (see `coercion.py`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def integer_coercer(type_: SqlType) -> Coercer:
 def oid_coercer(type_: SqlType) -> Coercer:
     def convert(value: Any) -> int:
         number = value if type(value) is int else _to_integer(type_, value)
-        # Numbers below zero are those of 32 bits without a sign.
+        # Negative numbers stand for unsigned 32-bit ones.
         if not -(1 << 31) <= number < 1 << 32:
             raise out_of_range(type_, value)
         return number & _OID_MASK
@@ -109,7 +109,7 @@ def numeric_coercer(type_: SqlType) -> Coercer:
             raise out_of_range(type_, value)
         rounded = quantize(number, step)
         if not type_.precision and rounded != number:
-            # Nobody asked for so many digits and no more.
+            # The column declares no precision, so the value is out of range rather than rounded.
             raise out_of_range(type_, value)
         if rounded.copy_abs() >= limit:
             raise out_of_range(type_, value)
@@ -119,17 +119,17 @@ def numeric_coercer(type_: SqlType) -> Coercer:
 
 
 def exact_numeric(value: Any) -> Decimal:
-    """A number with all the digits that it was given, if a numeric can have so many; who stores it rounds it.
+    """A number with all its digits, if a numeric can have as many; it is rounded when it is stored.
 
     >>> exact_numeric("-1.0050"), exact_numeric("1e3")
     (Decimal('-1.0050'), Decimal('1000'))
     """
     type_ = SqlType(Kind.NUMERIC)
     number = value if isinstance(value, Decimal) else _to_decimal(type_, value)
-    # Zeros at its end may be more than that; of a number too great or small, nothing is computed.
+    # Trailing zeros may exceed the limit; a number that is too large or too small is not normalised.
     for shown in (number, number.normalize(_WIDE) if _is_moderate(number) else number):
         if _digit_count(shown) <= NUMERIC_PRECISION_MAX:
-            # Written out, and without the sign that a zero may have.
+            # Written out, and without the sign of a negative zero.
             return Decimal(f"{shown if shown else shown.copy_abs():f}")
     raise out_of_range(type_, value)
 
@@ -139,7 +139,7 @@ def _is_moderate(number: Decimal) -> bool:
 
 
 def _digit_count(number: Decimal) -> float:
-    """How many digits it has when it is written without an exponent."""
+    """The number of digits without an exponent."""
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         return math.inf

@@ -29,7 +29,7 @@ _ROMAN_WIDTH: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A word of the pattern, in capitals; or, without one, text that is copied."""
+    """A word of the pattern, in capitals; or, without one, literal text."""
 
     word: str
     text: str = ""
@@ -96,7 +96,7 @@ def _write(value: Decimal, pattern: _Pattern) -> str:
 
 
 def _fill_zeros(places: str, pattern: _Pattern) -> str:
-    """From the first 0 of the pattern on, zeros stand where no digits are."""
+    """From the first 0 of the pattern on, missing digits are zeros."""
     words = [piece.word for piece in pattern.pieces if piece.word in ("0", "9")][: pattern.whole]
     first = words.index("0") if "0" in words else len(words)
     return places[:first] + places[first:].replace(" ", "0")
@@ -109,7 +109,7 @@ def _cut_zeros(fraction: str, pattern: _Pattern) -> str:
 
 
 class _Out:
-    """What was written so far; the sign stands before the first digit unless the pattern has a place for it."""
+    """The text so far; the sign precedes the first digit unless the pattern has a place for it."""
 
     def __init__(self, pattern: _Pattern, negative: bool) -> None:
         self.parts: list[str] = []
@@ -146,7 +146,7 @@ def _put(places: str, fraction: str, negative: bool, pattern: _Pattern) -> str:
         elif word == ".":
             wanted = True
             out.start()
-            # A fraction of which nothing is left has its point all the same.
+            # The decimal point stays even if no fraction is left.
             out.parts.append(".")
         elif word == ",":
             out.parts.append("," if out.started else out.blank)
@@ -177,7 +177,7 @@ def _put_mark(out: _Out, piece: _Piece, places: str) -> None:
         case "SG":
             out.parts.append("-" if out.negative else "+")
         case "L":
-            # The locale has no sign of a currency.
+            # The locale has no currency symbol.
             out.parts.append(" ")
         case "TH":
             if not out.negative and not out.fractional and places.strip().isdigit():
@@ -200,7 +200,7 @@ def ordinal(number: int) -> str:
 
 
 def read_number(text: str, pattern: str) -> Decimal:
-    """What is no digit, point or sign is passed over."""
+    """Characters other than digits, decimal point and sign are skipped."""
     parsed = _read_pattern(pattern)
     if parsed.has("RN") or parsed.has("EEEE"):
         raise errors.FeatureNotSupported(feature=f'the pattern "{pattern}" in to_number', instead="")
@@ -214,7 +214,7 @@ def read_number(text: str, pattern: str) -> Decimal:
             break
         here = text[at]
         if piece.word in ("0", "9"):
-            # A place without a digit is one that the number does not need.
+            # A digit position may be unused.
             if here.isdigit() and here.isascii():
                 found.append(here)
                 at += 1

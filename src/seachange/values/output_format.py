@@ -1,4 +1,4 @@
-"""Values as clients get them, where rows hold them otherwise; and as text, as PostgreSQL shows it."""
+"""Output format: values as clients get them, where rows store them differently, and as PostgreSQL's text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HELD_OTHERWISE = frozenset({Kind.CHAR, Kind.INTERVAL, Kind.TIMESTAMPTZ})
 
 
 def is_shown(type_: SqlType | None) -> bool:
-    """Whether clients get anything but what rows hold."""
+    """Whether clients get another value than rows store."""
     if type_ is None:
         return False
     if type_.element is not None:
@@ -36,7 +36,7 @@ def is_shown(type_: SqlType | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def shower(type_: SqlType, zone: str) -> Shower | None:
-    """What makes the client's value of the row's; None if they are the same."""
+    """The conversion from the stored value to the client's; None if they are equal."""
     if not is_shown(type_):
         return None
     if type_.element is not None:
@@ -60,13 +60,13 @@ def shower(type_: SqlType, zone: str) -> Shower | None:
 
 
 def without_zeros(value: Decimal) -> Decimal:
-    """Without those at the end of its fraction: a numeric without a scale has no more than it needs."""
+    """Without trailing zeros: a numeric without a declared scale shows only the digits that it needs."""
     normal = value.normalize(_WIDE)
     return normal if normal.as_tuple().exponent <= 0 else normal.quantize(Decimal(1), context=_WIDE)  # type: ignore[operator]
 
 
 def show_text(type_: SqlType, value: Any) -> str | None:
-    """PostgreSQL's text of a value as clients get it."""
+    """PostgreSQL's text of a client's value."""
     if value is None:
         return None
     if type_.element is not None:
@@ -75,13 +75,13 @@ def show_text(type_: SqlType, value: Any) -> str | None:
 
 
 def show_held(type_: SqlType, value: Any, zone: str = UTC) -> str | None:
-    """The same of a value as rows hold it."""
+    """PostgreSQL's text of a stored value."""
     show = shower(type_, zone)
     return show_text(type_, value if show is None else show(value))
 
 
 def show_float(value: float, digits: int = 17) -> str:
-    """The shortest text that reads as the same value; the exponent has two digits."""
+    """The shortest text that reads back as the same value; the exponent has two digits."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -127,8 +127,8 @@ def _reads_as(text: str, value: float) -> bool:
 
 
 def _is_halfway(text: str, value: float, spacing: float) -> bool:
-    """Whether the text is as near to the next value: it reads as this one, but PostgreSQL shows another digit. Only
-    where values are further apart than one can a short text be that."""
+    """Whether the text lies halfway to the next value: it reads back as this one, but PostgreSQL prints another digit.
+    This happens only where values are more than one apart."""
     return spacing > 1 and abs(Decimal(text) - Decimal(value)) * 2 == Decimal(spacing)
 
 
@@ -146,7 +146,7 @@ def _show_moment(value: dt.datetime) -> str:
 
 
 def _show_clock(value: dt.datetime | dt.time) -> str:
-    """With no more digits behind the second than there are."""
+    """With only as many fractional digits as needed."""
     text = value.isoformat(sep=" ") if isinstance(value, dt.datetime) else value.isoformat()
     return text.rstrip("0") if value.microsecond else text
 

@@ -1,7 +1,8 @@
-"""Quotients and products of numerics as PostgreSQL gives them: exactly, to a number of digits that the values decide.
+"""Quotients, products and variances of numerics as in PostgreSQL: exact, with a number of digits that depends on the
+values.
 
-A numeric here is a whole number and how many of its digits are behind the point, as decimals of DuckDB and Arrow are.
-What PostgreSQL shows of a quotient, zeros at its end among it, follows from where its first digit is.
+A numeric here is an integer and its number of digits after the decimal point, as in DuckDB's and Arrow's decimals. How
+many digits PostgreSQL shows, including trailing zeros, depends on the position of the first digit.
 
 **Invariant:** a result is the exact one, rounded as PostgreSQL rounds it, or an error.
 """
@@ -16,9 +17,9 @@ from typing import Final
 from seachange import errors
 from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES
 
-# So many digits of a quotient count at least.
+# The minimum number of significant digits of a quotient.
 DIGITS_MIN: Final = 16
-# PostgreSQL has four digits in each of its own, and looks at the first of these.
+# PostgreSQL stores groups of four digits, and the first group decides.
 GROUP: Final = 4
 _GROUPS: Final = tuple(10 ** (GROUP * count) for count in range(40))
 _POWERS: Final = tuple(10**count for count in range(160))
@@ -27,7 +28,7 @@ _LIMIT: Final = 10**NUMERIC_PRECISION_MAX
 
 
 def divide(dividend: int, divisor: int, behind: int, divisor_behind: int, scale: int) -> int:
-    """The quotient, of which `scale` digits are behind the point.
+    """The quotient, with `scale` digits after the decimal point.
 
     >>> divide(100, 3, 1, 0, 21), divide(10, 3, 0, 0, 21), divide(-1, 8, 0, 0, 21)
     (3333333333333333300000, 3333333333333333300000, -125000000000000000000)
@@ -46,7 +47,7 @@ def divide(dividend: int, divisor: int, behind: int, divisor_behind: int, scale:
 
 
 def multiply(one: int, other: int, behind: int, other_behind: int, scale: int) -> int:
-    """The product, rounded to so many digits behind the point.
+    """The product, rounded to `scale` digits after the decimal point.
 
     >>> multiply(15, 25, 1, 1, 1), multiply(15, 25, 1, 1, 3)
     (38, 3750)
@@ -58,7 +59,7 @@ def multiply(one: int, other: int, behind: int, other_behind: int, scale: int) -
 def spread(
     spared: int, is_root: bool, count: int, total: int, squares: int, _: int, __: int, behind: int, scale: int
 ) -> int:
-    """Variance or standard deviation, by count, sum and sum of squares; `spared` is 1 for that of a sample."""
+    """Variance or standard deviation, from count, sum and sum of squares; `spared` is 1 for a sample."""
     dividend, divisor = count * squares - total * total, count * (count - spared)
     if dividend <= 0:
         return 0
@@ -70,8 +71,8 @@ def spread(
 
 
 def show_quotient(value: Decimal) -> Decimal:
-    """With the zeros that PostgreSQL shows. Where its first group of digits is a one it may be that four more are shown
-    there, if dividend and divisor began with the same: that is not known any more.
+    """With PostgreSQL's trailing zeros. If the first group of digits is 1, PostgreSQL may show four more, depending on
+    the operands, which are no longer known.
 
     >>> show_quotient(Decimal("0.3333333333333333333"))
     Decimal('0.3333333333333333333')
@@ -83,7 +84,7 @@ def show_quotient(value: Decimal) -> Decimal:
     whole = int(value.scaleb(max(-exponent, 0), _WIDE))
     digits = _shown_of_quotient(abs(whole), max(-exponent, 0))
     if -exponent == min(QUOTIENT_SCALES):
-        # What could not be had is not made up.
+        # Digits that were not computed are not invented.
         digits = min(digits, -exponent)
     return value.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE)
 
@@ -99,7 +100,7 @@ def _shown_of_quotient(whole: int, behind: int) -> int:
 
 
 def quotient_digits(dividend: int, divisor: int, behind: int, divisor_behind: int) -> int:
-    """How many are behind the point of a quotient."""
+    """The number of digits after the decimal point of a quotient."""
     first, weight = first_group(abs(dividend), behind)
     divisor_first, divisor_weight = first_group(abs(divisor), divisor_behind)
     weight -= divisor_weight + (first <= divisor_first)
@@ -108,15 +109,15 @@ def quotient_digits(dividend: int, divisor: int, behind: int, divisor_behind: in
 
 
 def first_group(whole: int, behind: int) -> tuple[int, int]:
-    """The first of its groups of digits, and before how many others that are before the point it is."""
+    """The first group of digits, and the number of groups between it and the decimal point."""
     aligned = whole * _POWERS[-behind % GROUP]
     place = bisect_right(_GROUPS, aligned) - 1
     return aligned // _GROUPS[place], place + -behind // GROUP
 
 
 def shown_digits(whole: int, behind: int, known: int) -> int:
-    """How many digits of an operand are shown behind its point, if more than `known`: of one without declared digits as
-    many as it needs."""
+    """The number of digits that an operand shows after its decimal point, if more than `known`: without declared
+    digits, as many as it needs."""
     if behind < NUMERIC_DEFAULT[1]:
         return behind
     if behind in QUOTIENT_SCALES:

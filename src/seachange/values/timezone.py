@@ -1,7 +1,7 @@
-"""The time zone of a session, in which moments without an offset are read and all moments are shown.
+"""The time zone of a session, in which timestamps without an offset are read and all timestamps are displayed.
 
-**Invariant:** values are moments, kept in UTC; a zone only decides how they are written and read. A conversion that is
-made for later use keeps the zone that it was made in.
+**Invariant:** timestamptz values are stored in UTC; a zone only affects how they are read and displayed. A conversion
+that is compiled for later use keeps its zone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, available_timezones
 UTC = "UTC"
 _UTC_NAMES = frozenset({"utc", "gmt", "etc/utc", "zulu", "z", "local", "+00:00"})
 _HOURS = re.compile(r"[+-]?[0-9]{1,2}")
-# Other forms of the same files, with leap seconds or under POSIX rules.
+# Other forms of the same files, with leap seconds or POSIX rules.
 _UNWANTED = ("posix/", "right/", "localtime", "posixrules", "factory")
 
 _session_zone: ContextVar[str] = ContextVar("session_zone", default=UTC)
@@ -41,7 +41,7 @@ def find_zone(name: str) -> dt.tzinfo:
 
 
 def check_zone(text: str) -> str:
-    """The name of a zone as it is in the database of zones, or of a number of hours east of Greenwich; ValueError.
+    """The name of a zone in the tz database, or of a number of hours east of UTC; raises ValueError.
 
     >>> check_zone("europe/berlin"), check_zone("-7"), check_zone("gmt")
     ('Europe/Berlin', 'Etc/GMT+7', 'UTC')

@@ -1,4 +1,4 @@
-"""SQL types, and the one table that says how each is called elsewhere."""
+"""SQL types, and the table of their names and representations elsewhere."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ class Category(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KindNames:
-    """What one kind is elsewhere.
+    """The representations of a kind elsewhere.
 
-    `duckdb` is its type in expressions and may hold {precision} and {scale}; `arrow` names the function of pyarrow
-    whose type rows have in memory and in files, and `stored` what DuckDB takes that for, where it is not `duckdb`.
-    `spark` is its type in a DataFrame, `width` that of the binary form (-1: it varies). `key`: values can be looked up
-    and sorted by."""
+    `duckdb` is its type in expressions and may contain {precision} and {scale}; `arrow` names the pyarrow function
+    whose type rows have in memory and in files, and `stored` the DuckDB type of that, where it is not `duckdb`. `spark`
+    is its type in a DataFrame, `width` that of the binary format (-1: it varies). `key`: values can be looked up and
+    sorted by.
+    """
 
     duckdb: str
     arrow: str
@@ -127,49 +128,49 @@ NAMES: dict[Kind, KindNames] = {
         "TIMESTAMP",
         "TIMESTAMP(MICROS, UTC)",
     ),
-    # Arrow's own type of months, days and nanoseconds is none of Parquet's, and ends at 292 years.
+    # Parquet does not have Arrow's interval type, which also ends at 292 years.
     Kind.INTERVAL: KindNames(
         "INTERVAL", "string", 1186, 1187, ("interval",), Category.SPAN, 16, "STRING", "STRING", "VARCHAR", False
     ),
     Kind.UUID: KindNames("UUID", "uuid", 2950, 2951, ("uuid",), Category.OTHER, 16, "STRING", "UUID"),
-    # The text as it was given; the text that PostgreSQL shows for it.
+    # json: the text as it was given; jsonb: the text that PostgreSQL prints.
     Kind.JSON: KindNames("VARCHAR", "string", 114, 199, ("json",), Category.OTHER, -1, "STRING", "STRING", key=False),
     Kind.JSONB: KindNames(
         "JSON", "string", 3802, 3807, ("jsonb",), Category.OTHER, -1, "STRING", "STRING", "VARCHAR", False
     ),
     Kind.OID: KindNames("UINTEGER", "uint32", 26, 1028, ("oid",), Category.NUMBER, 4, "BIGINT", "INT32 (UINT(32))"),
-    # Of its elements; written with [] behind their type.
+    # Written as the type of the elements with [] after it.
     Kind.ARRAY: KindNames("{element}[]", "list_", 2277, 0, (), Category.ARRAY, -1, "ARRAY", "LIST", "", False),
 }
 
 KIND_BY_ALIAS: dict[str, Kind] = {alias: kind for kind, names in NAMES.items() for alias in names.aliases}
 
 NUMERIC_PRECISION_MAX = 38
-# What `numeric` without a precision holds: every value up to 38 digits of which 18 follow the point.
+# The storage of `numeric` without a precision: 38 digits, 18 of them after the decimal point.
 NUMERIC_DEFAULT = (38, 18)
-# How many digits DuckDB has behind the point of a quotient: as a rule, and of what has many or few before it. Other
-# numerics of 38 digits rarely have so many.
+# The scales of quotients in DuckDB: as a rule, and with many or few digits before the decimal point. Other numerics of
+# 38 digits rarely have these scales.
 QUOTIENT_SCALE = 21
 QUOTIENT_SCALES = (19, QUOTIENT_SCALE, 27)
-# Behind the second.
+# Fractional digits of a second.
 MOMENT_DIGITS_MAX = 6
-# A name is cut at this many bytes.
+# A name is truncated to this many bytes.
 NAME_BYTES_MAX = 63
 
 
 MOMENTS = frozenset({Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-# Keys are encoded from values as DuckDB and Arrow give them to Python; of others, from what rows hold.
+# Keys of these kinds are encoded from the values that DuckDB and Arrow return to Python; others from stored values.
 ENCODED_AS_GIVEN = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEXT, Kind.VARCHAR})
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """A kind with its modifiers: (precision, scale) of a numeric (0: none), length of a varchar or char (0: none). The
-    `scale` of a time is how many of its six digits behind the second are always zero; its `precision` is 6 if that was
-    declared, which changes nothing but its name. `enum` is the id of the
-    descriptor of an enum type (0: none). A row holds an enum's value as a text that never changes, mostly its first
-    label (`Value.held`), and so do constants in descriptors: another label touches none of them. Expressions see
-    labels. `element` is the type of an array's elements; an array has the `enum` that these have."""
+    `scale` of a time is the number of its six fractional digits that are always zero; its `precision` is 6 if that was
+    declared, which affects only its name. `enum` is the id of the descriptor of an enum type (0: none). A row stores an
+    enum value as a text that never changes, usually its first label (`Value.held`), and so do constants in descriptors:
+    renaming a label changes none of them. Expressions see labels. `element` is the type of an array's elements; an
+    array has their `enum`."""
 
     kind: Kind
     precision: int = 0
@@ -192,7 +193,7 @@ class SqlType:
 
     @property
     def moment_digits(self) -> int | None:
-        """How many digits behind the second were declared."""
+        """The declared number of fractional digits of a second."""
         declared = self.kind in MOMENTS and (self.precision or self.scale)
         return MOMENT_DIGITS_MAX - self.scale if declared else None
 
@@ -211,15 +212,15 @@ class SqlType:
 
     @property
     def stored(self) -> str:
-        """What DuckDB takes stored values for."""
+        """The DuckDB type of stored values."""
         if self.element is not None:
-            # Arrow has no arrays of its type for UUIDs.
+            # Arrow has no arrays of its UUID type.
             return "VARCHAR[]" if self.element.kind is Kind.UUID else f"{self.element.stored}[]"
         return NAMES[self.kind].stored or self.duckdb
 
     @property
     def unmodified(self) -> SqlType:
-        """Without modifiers, as a parameter has it: they are for who stores a value, not for who compares with it."""
+        """Without modifiers, as for a parameter: they apply when a value is stored, not when it is compared."""
         element = self.element.unmodified if self.element is not None else None
         return SqlType(self.kind, enum=self.enum, element=element)
 
@@ -237,7 +238,7 @@ def array_of(element: SqlType) -> SqlType:
     return SqlType(Kind.ARRAY, enum=element.enum, element=element)
 
 
-# Types of DuckDB's that are no column's, and of several kinds with one the first: the nearest.
+# DuckDB types that no column has, and for a type of several kinds the first: the nearest kind.
 _DUCKDB_KINDS: dict[str, Kind] = {
     **{names.duckdb: kind for kind, names in reversed(NAMES.items()) if "{" not in names.duckdb},
     "TINYINT": Kind.SMALLINT,
@@ -252,19 +253,19 @@ _WIDE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
 
 
 def from_duckdb(name: str) -> SqlType | None:
-    """The type that values of one of DuckDB's have; None for those that have none, as of NULL alone.
+    """The type for one of DuckDB's; None for those without one, such as that of an untyped NULL.
 
     >>> str(from_duckdb("DECIMAL(9,2)[]"))
     'numeric(9,2)[]'
     """
     if name.endswith("[]"):
-        # Labels are texts to whoever does not know their type.
+        # An enum's labels are texts where its type is not known.
         element = TEXT if name.startswith("ENUM(") and name.endswith(")[]") else from_duckdb(name[:-2])
         return None if element is None or element.element is not None else array_of(element)
     decimal = _DECIMAL.fullmatch(name)
     if decimal is not None:
         digits = (int(decimal[1]), int(decimal[2]))
-        # A product may have more digits behind its point than a numeric without any.
+        # A product may have more fractional digits than a numeric without declared ones.
         is_default = digits[0] == NUMERIC_DEFAULT[0] and digits[1] >= NUMERIC_DEFAULT[1]
         return SqlType(Kind.NUMERIC, *(() if is_default else digits))
     if name in _WIDE_INTEGERS:
@@ -274,7 +275,7 @@ def from_duckdb(name: str) -> SqlType | None:
 
 
 def computed_type(name: str) -> SqlType | None:
-    """The same for what is no column of a table: a quotient, which shows zeros at its end, is told by its `scale`."""
+    """The same for a computed value: the `scale` marks a quotient, which shows trailing zeros."""
     if name.endswith("[]"):
         element = computed_type(name[:-2])
         return from_duckdb(name) if element is None or element.element is not None else array_of(element)
@@ -287,7 +288,7 @@ def computed_type(name: str) -> SqlType | None:
 BIGINT = SqlType(Kind.BIGINT)
 TEXT = SqlType(Kind.TEXT)
 
-# (from, to) pairs whose values need no rewriting: every old value is a value of the new type, cast on read.
+# (from, to) pairs whose values need no rewrite: every old value is a value of the new type, cast on read.
 WIDENINGS: frozenset[tuple[Kind, Kind]] = frozenset(
     {
         (Kind.SMALLINT, Kind.INTEGER),
@@ -303,7 +304,7 @@ WIDENINGS: frozenset[tuple[Kind, Kind]] = frozenset(
 
 
 def widens(old: SqlType, new: SqlType) -> bool:
-    """Whether a column may change from `old` to `new` without moving bytes."""
+    """Whether a column may change from `old` to `new` without rewriting data."""
     if old.enum != new.enum:
         return False
     if old.kind is new.kind:
@@ -322,7 +323,7 @@ def widens(old: SqlType, new: SqlType) -> bool:
 INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
 _NUMBERS = frozenset({*INTEGERS, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
 _STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME})
-# Besides numbers to numbers and anything to strings: casts that PostgreSQL makes without being asked.
+# Assignment casts besides number to number and anything to string.
 ASSIGNMENTS: frozenset[tuple[Kind, Kind]] = frozenset(
     {
         (Kind.DATE, Kind.TIMESTAMP),
@@ -344,7 +345,8 @@ ASSIGNMENTS: frozenset[tuple[Kind, Kind]] = frozenset(
 
 
 def assignable(old: SqlType, new: SqlType) -> bool:
-    """Whether values of `old` become values of `new` without an explicit cast; a single value may still have none."""
+    """Whether values of `old` are assigned to `new` without an explicit cast; a single value may still be out of
+    range."""
     if new.enum or old.enum:
         return (old.enum == new.enum and old.kind is new.kind) or (not new.enum and new.kind in _STRINGS)
     if old.element is not None and new.element is not None:

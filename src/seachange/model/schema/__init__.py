@@ -1,1 +1,1 @@
-"""Descriptors: what tables and other objects look like at one version."""
+"""Descriptors: the definition of tables and other objects at one version."""

@@ -1,4 +1,4 @@
-"""What every object has besides its shape: an owner, privileges, comments."""
+"""Attributes that every object has: owner, privileges, comments."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 DEFAULT_ROLE = "seachange"
-# Everybody.
+# All roles.
 PUBLIC_ROLE = "public"
 
-# What can be granted on which kind of object, in the order in which it is listed.
+# The privileges of each kind of object, in the order in which they are listed.
 PRIVILEGES: dict[ObjectKind, tuple[str, ...]] = {
     ObjectKind.TABLE: ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"),
     ObjectKind.SEQUENCE: ("USAGE", "SELECT", "UPDATE"),
@@ -23,13 +23,13 @@ PRIVILEGES: dict[ObjectKind, tuple[str, ...]] = {
     ObjectKind.DATABASE: ("CREATE", "CONNECT", "TEMPORARY"),
     ObjectKind.TYPE: ("USAGE",),
 }
-# What everybody may do with a new object, until it is revoked.
+# The default privileges of PUBLIC on a new object.
 EVERYBODYS: dict[ObjectKind, tuple[str, ...]] = {ObjectKind.DATABASE: ("CONNECT", "TEMPORARY")}
 
 
 @dataclass(frozen=True, slots=True)
 class RolePrivileges:
-    """What one role may do with the object, and what of it may be passed on."""
+    """The privileges of one role on the object, and those that it may grant."""
 
     role: str
     privileges: tuple[str, ...]
@@ -38,7 +38,7 @@ class RolePrivileges:
 
 @dataclass(frozen=True, slots=True)
 class PartComment:
-    """A comment on the object, or on the part of it with that kind and id."""
+    """A comment on the object, or on its part with that kind and id."""
 
     text: str
     part: tuple[ObjectKind, int] | None = None
@@ -51,14 +51,14 @@ class Access:
     comments: tuple[PartComment, ...] = ()
 
 
-# Of the schema and the database that are always there, before there is anything to say of them.
+# Of the default schema and database while they have no descriptor.
 UNSAID_SCHEMA = Access(privileges=(RolePrivileges(PUBLIC_ROLE, ("USAGE",)),))
 UNSAID_DATABASE = Access(privileges=(RolePrivileges(PUBLIC_ROLE, EVERYBODYS[ObjectKind.DATABASE]),))
 
 
 def merge_access(before: Access, ours: Access, theirs: Access) -> Access | None:
-    """What others have said of an object meanwhile, with what was said of `before`; None if both are about the same
-    owner or the same role. Of two comments on one thing ours is the later."""
+    """Merges concurrent changes of an object's owner, privileges and comments with ours; None if both change the owner
+    or the same role. Of two comments on one thing, ours is the later."""
     given = {p.role: p for p in before.privileges}, {p.role: p for p in ours.privileges}
     said = {c.part: c for c in before.comments}, {c.part: c for c in ours.comments}
     owner = _merge({None: before.owner}, {None: ours.owner}, {None: theirs.owner}, later_wins=False)

@@ -1,11 +1,11 @@
-"""On whose behalf a statement runs, and what that role may do.
+"""The role of a statement, and its privileges.
 
-Privileges are those of PostgreSQL: an owner may do everything with what it owns, a superuser with everything, and a
-member of a role what the role may. `public` is everybody.
+Privileges are PostgreSQL's: an owner has all privileges on what it owns, a superuser on everything, and a member of a
+role has the role's. `public` is all roles.
 
-**Invariant:** a statement runs as one role, and checks privileges where it reads and writes (`check_access`). What a
-definition names is checked before it is planned (`sql/change/privilege_checks.py`), and what it touches before it is
-published (`sql/change/object_access.py`).
+**Invariant:** a statement runs as one role, and checks privileges where it reads and writes (`check_access`). The names
+in a definition are checked before it is planned (`sql/change/privilege_checks.py`), and the objects that it changes
+before it is published (`sql/change/object_access.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from seachange.model.schema.objects import Descriptor, Role
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`roles` are those whose privileges it has: its own, those that it is a member of, and everybody's."""
+    """`roles` are those whose privileges it has: its own, those that it is a member of, and PUBLIC."""
 
     user: str = DEFAULT_ROLE
     superuser: bool = True
@@ -44,7 +44,7 @@ class Actor:
         return any(held.role in self.roles and privilege in held.grantable for held in access.privileges)
 
 
-# Whoever opens the database without saying who it is: the role that everything belongs to at first.
+# The bootstrap superuser, which owns everything at first; used where no role is given.
 ROOT = Actor()
 
 
@@ -57,7 +57,7 @@ def role_exists(name: str, roles: Mapping[str, Role]) -> bool:
 
 
 def actor_of(name: str, roles: Mapping[str, Role]) -> Actor:
-    """A role that is not there, or is there no longer, has no privileges but everybody's."""
+    """A role that does not exist, or no longer does, has only PUBLIC's privileges."""
     role = roles.get(name)
     if name == DEFAULT_ROLE:
         return ROOT
@@ -68,8 +68,8 @@ def actor_of(name: str, roles: Mapping[str, Role]) -> Actor:
 
 
 def memberships(name: str, roles: Mapping[str, Role], inherited: bool = False) -> set[str]:
-    """The role itself, and all that it is a member of, directly or not; with `inherited` those whose privileges it has
-    without becoming them first, as a role with NOINHERIT must."""
+    """The role itself, and all that it is a member of, directly or not; with `inherited` only those whose privileges it
+    has without SET ROLE, which NOINHERIT excludes."""
     found: set[str] = set()
     waiting = [name]
     while waiting:

@@ -1,6 +1,6 @@
-"""CHECK and FOREIGN KEY constraints of a table, as values.
+"""CHECK and FOREIGN KEY constraints of a table.
 
-**Invariant:** constraints name columns, tables and indexes by their ids, so that no rename touches them.
+**Invariant:** constraints name columns, tables and indexes by id, so that renames do not affect them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from seachange.model.states import State
 
 
 class Action(StrEnum):
-    """What happens to the rows that refer to a key which is deleted or changed."""
+    """The action on rows that reference a key which is deleted or changed."""
 
     NO_ACTION = "NO ACTION"
     RESTRICT = "RESTRICT"
@@ -27,8 +27,8 @@ class Action(StrEnum):
 class Check:
     """`expression` is DuckDB text over columns named after their ids (`"c7"`), which are listed in `columns`.
 
-    `not_valid` says that it was added so: until VALIDATE makes it PUBLIC it is known to all as ENFORCED. Without it an
-    ENFORCED one is on its way, and the catalogs do not tell of it.
+    `not_valid`: it was added NOT VALID, and is visible as ENFORCED until VALIDATE makes it PUBLIC. Without it, an
+    ENFORCED constraint is under construction, and the catalogs do not list it.
     """
 
     id: ConstraintId
@@ -41,8 +41,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`columns` stand in the order of the key columns of the parent's index `parent_index`. A row with a NULL among
-    them refers to nothing (MATCH SIMPLE); with `match_full` one that has only NULLs does, and others may have none."""
+    """`columns` are in the order of the key columns of the parent's index `parent_index`. A row with a NULL among them
+    references nothing (MATCH SIMPLE); with `match_full` only a row with nothing but NULLs does, and a mix is an
+    error."""
 
     id: ConstraintId
     name: str
@@ -59,12 +60,12 @@ class ForeignKey:
     not_valid: bool = False
 
     def refers(self, values: tuple[Any, ...]) -> bool:
-        """Whether there must be a parent with these values, or none may have them."""
+        """Whether a parent with these values must exist."""
         if self.match_full:
             return any(value is not None for value in values)
         return None not in values
 
 
 def column_reference(column_id: ColumnId) -> str:
-    """A column as the text of a CHECK names it."""
+    """The name of a column in the text of a CHECK."""
     return f'"c{column_id}"'

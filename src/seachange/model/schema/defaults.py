@@ -1,4 +1,4 @@
-"""Column defaults as the text that a descriptor keeps: a quoted constant with its type, as PostgreSQL prints it.
+"""Column defaults as stored text: a quoted constant with its type, as PostgreSQL prints it.
 
 >>> from seachange.values.types import BIGINT
 >>> constant_default(BIGINT, 5)

@@ -1,8 +1,7 @@
-"""Table descriptors: what a table looks like at one version.
+"""Table descriptors: the definition of a table at one version.
 
 **Invariant:** column, index, layout and constraint ids are never reused within a table; a layout never changes once
 published.
-
 **Invariant:** a row without a value for its new primary key has no entry in the new primary index, nor in indexes built
 from it (`Table.needed_for`): two such rows would be one entry.
 """
@@ -30,13 +29,13 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `default` is bound canonical SQL text, evaluated at write time; `frozen` is the text form of the
-    value that rows read which were written before the column existed. `not_null` is the state of the NOT NULL
-    constraint of a column that is not nullable. A column `generated` from others is stored with the row or, if
-    `virtual`, only in the indexes that have it as a key. A column with a `conversion` is to take the place of another,
-    from whose values it is computed; one with an `origin` has taken it when there were no rows, and is computed so for
-    those of writers who did not know. `default_sequences` are those that the default draws from.
-    `compression` is the method for its values in new files; None: it is chosen by the values."""
+    """A column. `default` is bound canonical SQL text, evaluated at write time; `frozen` is the text form of the value
+    that rows have which were written before the column existed. `not_null` is the state of the NOT NULL constraint of a
+    column that is not nullable. A column `generated` from others is stored with the row or, if `virtual`, only in the
+    indexes that have it as a key. A column with a `conversion` is going to replace another, from whose values it is
+    computed; one with an `origin` replaced it when the table was empty, and is computed from it for rows of writers
+    with an older version. `default_sequences` are the sequences that the default draws from.
+    `compression` is the method for its values in new files; None: chosen by the values."""
 
     id: ColumnId
     name: str
@@ -65,11 +64,11 @@ class Column:
 class Index:
     """An index. The primary one stores every column; a secondary one its key, the primary key and `include`.
 
-    `descending` names the key columns in descending order, `nulls_swapped` those whose NULLs are said to stand at the
-    other end than where that order has them; `where` the rows that a partial index has entries for (None:
-    all); `constraint` tells a UNIQUE or PRIMARY KEY constraint from a bare unique index. A key that is an expression
-    is a hidden virtual column. `source` is the primary index under construction that it is made from, whose key its
-    entries end in (None: the one that there is)."""
+    `descending` names the key columns in descending order, `nulls_swapped` those whose NULLs sort at the other end than
+    by default; `where` the rows of a partial index (None: all); `constraint` distinguishes a UNIQUE or PRIMARY KEY
+    constraint from a bare unique index. A key that is an expression is a hidden virtual column. `source` is the primary
+    index under construction that it is built from, whose key its entries end in (None: the current one).
+    """
 
     id: IndexId
     name: str
@@ -85,7 +84,7 @@ class Index:
     nulls_swapped: tuple[ColumnId, ...] = ()
 
     def order_of(self, column_id: ColumnId) -> str:
-        """What CREATE INDEX says of the order of a key; nothing of the default one."""
+        """The order of a key as CREATE INDEX writes it; empty for the default."""
         is_descending, is_swapped = column_id in self.descending, column_id in self.nulls_swapped
         if not is_swapped:
             return " DESC" if is_descending else ""
@@ -102,7 +101,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Table:
-    """One version of a table. Not slotted: the derived look-ups below are computed once and cached."""
+    """One version of a table. Not slotted: the derived lookups below are computed once and cached."""
 
     id: TableId
     version: int
@@ -117,7 +116,7 @@ class Table:
     checks: tuple[Check, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     next_constraint_id: ConstraintId = ConstraintId(1)  # noqa: RUF009 - a number
-    # The primary index that is being built to take the place of `primary`.
+    # The primary index under construction that is going to replace `primary`.
     next_primary: Index | None = None
     access: Access = Access()  # noqa: RUF009 - a value
 
@@ -131,13 +130,13 @@ class Table:
 
     @cached_property
     def maintained(self) -> tuple[Index, ...]:
-        """The indexes that writers keep up to date, the primary one first."""
+        """The indexes that writers maintain, the primary one first."""
         every = (*self.secondary, *((self.next_primary,) if self.next_primary is not None else ()))
         return (self.primary, *(index for index in every if BEHAVIOUR[index.state].removes))
 
     @cached_property
     def readable(self) -> tuple[Index, ...]:
-        """The indexes that rows may be looked up in."""
+        """The indexes in which rows may be looked up."""
         return (self.primary, *(index for index in self.secondary if index.state in READABLE))
 
     @property
@@ -150,22 +149,22 @@ class Table:
         return tuple(c for c in self.columns if not c.hidden and c.state is State.PUBLIC)
 
     def label(self, column: Column) -> str:
-        """The name of a column in a scan of all: one that is yet to come may bear the name of another."""
+        """The name of a column in a scan of all columns: one under construction may have the name of another."""
         return column.name if column.state is State.PUBLIC else f"{column.name} (column {column.id})"
 
     @cached_property
     def virtual_columns(self) -> tuple[Column, ...]:
-        """The keys of indexes that are expressions: no layout has them."""
+        """The keys of indexes that are expressions: no layout contains them."""
         return tuple(c for c in self.columns if c.virtual)
 
     @cached_property
     def has_generated(self) -> bool:
-        """Whether a column that is stored is generated from others."""
+        """Whether a stored column is generated from others."""
         return any(c.generated is not None and not c.virtual for c in self.columns)
 
     @cached_property
     def enum_places(self) -> tuple[int, ...]:
-        """Where among the columns those of enum types are."""
+        """The positions of columns of enum types."""
         return tuple(place for place, column in enumerate(self.columns) if column.type.enum)
 
     @cached_property
@@ -195,25 +194,25 @@ class Table:
         return coming if coming is not None and coming.id in (index.id, index.source) else self.primary
 
     def holds_rows(self, index: Index) -> bool:
-        """Whether an index stores all columns: the primary one, and the one that is to take its place."""
+        """Whether an index stores all columns: the primary one, and the one that is going to replace it."""
         return self.primary_of(index).id == index.id
 
     def is_plain(self, index: Index) -> bool:
-        """Whether an index has an entry for every row, under values of the row itself."""
+        """Whether an index has an entry for every row, by values of the row itself."""
         whole = index.where is None and not self.needed_for(index)
         return whole and not any(self.column_by_id[c].virtual for c in index.key)
 
     def needed_for(self, index: Index) -> tuple[ColumnId, ...]:
-        """The columns without which a row has no entry. The key of a primary index to come may be made by a conversion
-        that has no value for a row: two such rows would be one there, and that which is left could be lost with the
-        other. The change is not published while there is one."""
+        """The columns without which a row has no entry. The key of a primary index under construction may come from a
+        conversion that has no value for a row: two such rows would be one entry, and could be lost with each other. The
+        change is not published while there is such a row."""
         primary = self.primary_of(index)
         if primary.id == self.primary.id:
             return ()
         return tuple(c for c in primary.key if self.column_by_id[c].conversion is not None)
 
     def entry_key(self, index: Index) -> tuple[ColumnId, ...]:
-        """The columns that identify an entry: the key, then what is left of the primary key."""
+        """The columns that identify an entry: the key, then the rest of the primary key."""
         primary = self.primary_of(index)
         if index.id == primary.id:
             return index.key

@@ -1,6 +1,6 @@
-"""Enum types as rows and expressions see them: rows hold a text that never changes, expressions the label of today.
+"""Enum labels: rows store a text that never changes, expressions use the current label.
 
-**Invariant:** as long as no value was given another label, both are the same text.
+**Invariant:** as long as no value was relabelled, both are the same text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seachange.model.schema.objects import EnumType
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of a type in their order. `stored` leads from labels to what rows hold, `shown` back."""
+    """The labels of a type in order. `stored` maps labels to stored texts, `shown` is the reverse."""
 
     name: str
     order: tuple[str, ...]
@@ -25,7 +25,7 @@ class Labels:
     is_plain: bool
 
     def hold(self, label: object) -> Any:
-        """How rows hold the value with this label, or of a list those with its labels."""
+        """The stored text of a label, or of each label of a list."""
         if isinstance(label, list):
             return [None if each is None else self.hold(each) for each in label]
         found = self.stored.get(label) if isinstance(label, str) else None
@@ -35,17 +35,17 @@ class Labels:
 
     @property
     def duckdb(self) -> str:
-        """DuckDB's type of the labels; it has none without any."""
+        """DuckDB's type of the labels; there is none without labels."""
         return f"ENUM({', '.join(map(quote_text, self.order))})" if self.order else "VARCHAR"
 
     def show(self, held: Any) -> Any:
-        """The label of what rows hold."""
+        """The label of a stored text."""
         if isinstance(held, list):
             return [None if each is None else self.shown[each] for each in held]
         return None if held is None else self.shown[held]
 
     def decode(self, text: str, is_list: bool = False) -> str:
-        """DuckDB's text for the label of what another text gives as rows hold it."""
+        """DuckDB text that converts another text's stored value to its label."""
         if is_list:
             return f"CAST({relabel_list(text, self.shown)} AS {self.duckdb}[])"
         return f"CAST({relabel(text, self.shown)} AS {self.duckdb})"
@@ -59,7 +59,7 @@ def labels_of(type_: EnumType) -> Labels:
 
 
 def relabel(text: str, names: Iterable[tuple[str, str]] | dict[str, str]) -> str:
-    """DuckDB's text for another name of each value; the text itself where all stay the same."""
+    """DuckDB text that renames each value; the text itself if nothing changes."""
     pairs = names.items() if isinstance(names, dict) else names
     cases = [f" WHEN {quote_text(old)} THEN {quote_text(new)}" for old, new in pairs if old != new]
     return f"CASE {text}{''.join(cases)} ELSE {text} END" if cases else text

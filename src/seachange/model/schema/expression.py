@@ -1,4 +1,4 @@
-"""An expression in a descriptor: bound, so that no rename touches it."""
+"""Expressions in descriptors: bound to column ids, so that renames do not affect them."""
 
 from __future__ import annotations
 

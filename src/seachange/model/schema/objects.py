@@ -1,4 +1,4 @@
-"""Descriptors of the objects that are not tables: one version each."""
+"""Descriptors of objects other than tables, one version each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_SCHEMA = "public"
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """`settings` are what sessions of it begin with. They are no elements: the planner carries them along."""
+    """`settings` are the defaults of its sessions. They are not elements: the planner passes them along."""
 
     id: DescriptorId
     version: int
@@ -36,7 +36,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`owner` is the column with which it is dropped. `run` is raised when it starts over, at `restart`."""
+    """`owner` is the column with which it is dropped. `run` is raised when it restarts, at `restart`."""
 
     id: DescriptorId
     version: int
@@ -58,7 +58,8 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of an enum; `rank` orders them. Rows hold it as `stored` (empty: as its label), whatever it is called."""
+    """A value of an enum; `rank` orders them. Rows store it as `stored` (empty: as its label), whatever its label is
+    now."""
 
     id: int
     rank: float
@@ -84,7 +85,7 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`types` are those of its columns, in which nothing that it reads can change; of views of old, nobody knows."""
+    """`types` are those of its columns, which cannot change; unknown for views of old releases."""
 
     id: DescriptorId
     version: int
@@ -103,7 +104,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPrivileges:
-    """What other roles may do with objects of a kind that the role will create, in one schema or in all (empty)."""
+    """The default privileges of other roles on future objects of the role, in one schema or in all (empty)."""
 
     kind: ObjectKind
     schema: str
@@ -113,7 +114,7 @@ class DefaultPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class RoleSetting:
-    """What sessions of a role begin with, in one database or in all (0)."""
+    """The default of a setting for sessions of a role, in one database or in all (0)."""
 
     database: int
     name: str
@@ -122,8 +123,8 @@ class RoleSetting:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """`password` is a SCRAM-SHA-256 verifier as PostgreSQL keeps it; `member_of` are the roles whose privileges it
-    has, `admin_of` those of them that it may give to others."""
+    """`password` is a SCRAM-SHA-256 verifier as PostgreSQL stores it; `member_of` are the roles whose privileges it
+    has, `admin_of` those of them that it may grant to others."""
 
     id: DescriptorId
     version: int
@@ -138,7 +139,7 @@ class Role:
     admin_of: tuple[str, ...] = ()
     defaults: tuple[DefaultPrivileges, ...] = ()
     settings: tuple[RoleSetting, ...] = ()
-    # How many sessions it may have, -1 for any; until when its password is good, None for ever.
+    # The maximum number of sessions, -1 for any; the expiry of its password, None for never.
     connection_limit: int = -1
     valid_until_us: int | None = None
     access: Access = Access()  # noqa: RUF009 - a value
@@ -148,7 +149,7 @@ Descriptor = Table | Database | Schema | Sequence | EnumType | View | Role
 
 
 def is_within(descriptor: Descriptor, database: str) -> bool:
-    """Whether sessions of that database see it. Databases and roles are everybody's."""
+    """Whether sessions of that database see it. Databases and roles are shared."""
     return isinstance(descriptor, Database | Role) or descriptor.database == database
 
 
@@ -163,7 +164,8 @@ class PublishedDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class DroppedDescriptor:
-    """What was dropped and is still kept: its last body, the version that the drop was published as, and the commit."""
+    """A dropped object that is still kept: its last body, the version that the drop was published as, and the
+    commit."""
 
     id: DescriptorId
     version: int
@@ -172,16 +174,16 @@ class DroppedDescriptor:
 
 
 def is_relabelled(before: Descriptor, after: Descriptor) -> bool:
-    """Whether the next version differs by owner, privileges and comments alone, from which nothing is planned. One that
-    differs in nothing says that something refers to the object now, and so may one of several."""
+    """Whether the next version differs only in owner, privileges and comments, on which no plan depends. An equal
+    version means that something references the object now, and so may one of several."""
     if after.version != before.version + 1 or after.access == before.access:
         return False
     return replace(after, version=before.version, access=before.access) == before
 
 
 def qualified_name(descriptor: Descriptor) -> str:
-    """What the log tells apart: no two live descriptors have the same. Types, schemas and databases have names of
-    their own."""
+    """The key of the log: no two live descriptors have the same. Types, schemas and databases have separate
+    namespaces."""
     match descriptor:
         case Database():
             return f"database:{descriptor.name}"

@@ -1,8 +1,7 @@
-"""A table in the shape of an earlier version: the one that there is, under the names, with the columns and in the types
-that it had.
+"""A table in the shape of an earlier version: the current table with the names, columns and types of then.
 
-**Invariant:** it has the columns of the table as it is now, in their places, by their ids: rows, keys, states and
-constraints are the same. A column that it does not know is WRITE_ONLY to it: kept up, and never named.
+**Invariant:** it has the columns of the current table, in their positions, by id: rows, keys, states and constraints
+are the same. A column that the earlier version lacks is WRITE_ONLY: maintained, and never named.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _TEXTS = frozenset({Kind.VARCHAR, Kind.TEXT})
 
 @dataclass(frozen=True)
 class PinnedTable(Table):
-    """`now` is the table as it is."""
+    """`now` is the current table."""
 
     now: Table | None = None
 
 
 def pin_table(now: Table, then: Table) -> Table:
-    """The table itself where nothing of its shape has changed."""
+    """The table itself if its shape has not changed."""
     columns = tuple(_pin_column(column, now, then) for column in now.columns)
     if columns == now.columns and then.name == now.name:
         return now
@@ -34,7 +33,7 @@ def pin_table(now: Table, then: Table) -> Table:
 
 
 def pinned_with(now: Table, **changes: Any) -> Table:
-    """The table as it is, with these differences."""
+    """The current table with these differences."""
     kept = {field.name: getattr(now, field.name) for field in fields(Table)}
     return PinnedTable(**{**kept, **changes}, now=now)
 
@@ -53,14 +52,14 @@ def _pin_column(column: Column, now: Table, then: Table) -> Column:
 
 
 def has_taken_place(column: Column, now: Table, then: Table) -> bool:
-    """Of one that is gone, whose values were converted: it has its name."""
+    """Whether the column replaced one that was converted and dropped: it has its name."""
     replaced = then.column_by_name.get(column.name)
     return replaced is not None and replaced.id not in {each.id for each in now.visible_columns}
 
 
 def _shown_type(then: SqlType, now: SqlType) -> SqlType:
-    """The type that it had, where a value of the type that it has is the same value there or none at all: what is read
-    is written back as it was."""
+    """The earlier type, where a value of the current type is the same value there or none at all: what is read is
+    written back unchanged."""
     kinds = {then.kind, now.kind}
     if kinds == {Kind.NUMERIC}:
         return then if then.digits[1] == now.digits[1] else now

@@ -1,6 +1,6 @@
-"""Rights: what a statement needs from the role on whose behalf it runs, as values.
+"""Rights that a statement requires of its role, as values.
 
-A right that a write or a definition needed is kept with the transaction and evaluated again at COMMIT.
+A right that a write or a definition required is kept with the transaction and evaluated again at COMMIT.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from seachange.model.schema.access import DEFAULT_ROLE, UNSAID_DATABASE, UNSAID_
 from seachange.model.schema.actor import ROOT, Actor, actor_of, memberships, role_exists
 from seachange.model.schema.objects import Descriptor, Role
 
-# Beside the privileges that can be granted.
+# Besides the privileges that can be granted.
 OWNER = "OWNER"
 
-# Of the schema and the database that are always there, before they have a descriptor.
+# Of the default schema and database while they have no descriptor.
 UNSAID: dict[ObjectKind, Access] = {ObjectKind.SCHEMA: UNSAID_SCHEMA, ObjectKind.DATABASE: UNSAID_DATABASE}
 
 
 @dataclass(frozen=True, slots=True)
 class SessionIdentity:
-    """Who a session is: the role that logged in, that of SET SESSION AUTHORIZATION, and that of SET ROLE. `login_id`
-    tells the first from another that was created under its name later."""
+    """The roles of a session: the one that logged in, that of SET SESSION AUTHORIZATION, and that of SET ROLE.
+    `login_id` distinguishes the first from a later role of the same name."""
 
     login: str = DEFAULT_ROLE
     session: str = DEFAULT_ROLE
@@ -38,8 +38,8 @@ ROOT_IDENTITY = SessionIdentity()
 
 @dataclass(frozen=True, slots=True)
 class OnObject:
-    """One of the privileges on an object; `grantable`: with the right to pass it on. `of` is the role that must have
-    it, where that is another."""
+    """One of the privileges on an object; `grantable`: with grant option. `of` is the role that must have it, if it is
+    not the statement's."""
 
     id: DescriptorId
     privileges: tuple[str, ...]
@@ -49,7 +49,7 @@ class OnObject:
 
 @dataclass(frozen=True, slots=True)
 class OnUnsaid:
-    """A privilege on the schema or database that is always there, while it has no descriptor."""
+    """A privilege on the default schema or database while it has no descriptor."""
 
     kind: ObjectKind
     database: str
@@ -60,7 +60,7 @@ class OnUnsaid:
 
 @dataclass(frozen=True, slots=True)
 class RoleAttribute:
-    """An attribute of the role, by its name in `Actor`. With `superuser` a superuser has every other."""
+    """An attribute of the role, by its name in `Actor`. A superuser has every attribute."""
 
     name: str
 
@@ -74,7 +74,7 @@ class MemberOf:
 
 @dataclass(frozen=True, slots=True)
 class AdminOf:
-    """To make others members of a role, or not: ADMIN OPTION, or CREATEROLE where the role is no superuser."""
+    """The right to change a role's members: ADMIN OPTION, or CREATEROLE unless the role is a superuser."""
 
     role: str
 
@@ -83,7 +83,7 @@ Right = OnObject | OnUnsaid | RoleAttribute | MemberOf | AdminOf
 
 
 def find_actor(identity: SessionIdentity, roles: Mapping[str, Role]) -> Actor:
-    """42501 where one of the roles of a session is gone, or may no longer act as the next."""
+    """Raises 42501 if a role of the session no longer exists, or may no longer act as the next one."""
     if identity == ROOT_IDENTITY:
         return ROOT
     is_another = identity.login_id is not None and _id_of(identity.login, roles) != identity.login_id
@@ -109,7 +109,7 @@ def may_become(session: str, current: str, roles: Mapping[str, Role]) -> bool:
 
 
 def deciding_roles(identity: SessionIdentity, roles: Mapping[str, Role]) -> list[Role]:
-    """Those whose descriptors decide what a session may do."""
+    """The roles whose descriptors decide the privileges of a session."""
     names = {
         name for start in (identity.login, identity.session, identity.current) for name in memberships(start, roles)
     }
@@ -130,7 +130,7 @@ def may_administer(actor: Actor, granted: str, roles: Mapping[str, Role]) -> boo
 
 
 def takes_rights(before: Descriptor, after: Descriptor) -> bool:
-    """Whether a version of a descriptor allows less, to any role, than the one before."""
+    """Whether a version of a descriptor grants less, to any role, than the one before."""
     if isinstance(before, Role) and isinstance(after, Role):
         return _takes_from_role(before, after)
     if before.access.owner != after.access.owner:

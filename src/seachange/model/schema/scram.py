@@ -1,4 +1,4 @@
-"""Passwords as PostgreSQL keeps them: a SCRAM-SHA-256 verifier, from which nobody learns the password."""
+"""SCRAM-SHA-256 verifiers, as PostgreSQL stores passwords: they do not reveal the password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a sequence has come, and the next values of it.
+"""Sequence state and the computation of next values.
 
 >>> limits = SequenceLimits("s", start=1, increment=2, minimum=1, maximum=6, cycle=True)
 >>> block, state = take_block(limits, None, 2)
@@ -29,18 +29,18 @@ class SequenceLimits:
 
     @property
     def lowest(self) -> int:
-        """Where it starts over; the highest, if it goes down."""
+        """Where it starts again: the lowest value, or the highest if it is descending."""
         return self.minimum if self.increment > 0 else self.maximum
 
     @property
     def period(self) -> int:
-        """How many values there are from there on."""
+        """The number of values from there on."""
         return (self.maximum - self.minimum) // abs(self.increment) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceState:
-    """As PostgreSQL keeps it: the next value is `last` itself unless that was given (`called`)."""
+    """As in PostgreSQL: the next value is `last` itself unless it was already returned (`called`)."""
 
     last: int
     called: bool
@@ -48,7 +48,7 @@ class SequenceState:
 
 @dataclass(frozen=True, slots=True)
 class SequenceBlock:
-    """So many values, the first and each after it by `increment`."""
+    """`count` values, from the first, each by `increment` after the one before."""
 
     first: int
     count: int

@@ -1,7 +1,7 @@
 """The shape of a table in a transaction: the name, columns and types that it had when the transaction first used it.
 
-**Invariant:** a table that is shown in a shape has all of the shape's columns that are not lost, by their ids, under
-the names of then. Every value of now is one of then, but for integers, whose narrower type stays as it was described.
+**Invariant:** a table shown in a shape has all columns of the shape that are not lost, by id, under their earlier
+names. Every current value is a value of the earlier type, except for integers, which keep their narrower type.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ T = TypeVar("T", Index, Check, ForeignKey)
 _TEXTS = frozenset({Kind.VARCHAR, Kind.TEXT})
 
 
-# What a statement with ON CONFLICT needs besides columns: no column is called so.
+# What a statement with ON CONFLICT needs besides columns: no column has this name.
 CONFLICT_TARGETS = "ON CONFLICT"
 
 
 def show_in_shape(now: Table, shape: Table, wide: bool = False) -> Table:
-    """The table itself where nothing of its shape has changed. `wide`: integers in the type that they have now."""
+    """The table itself if its shape has not changed. `wide`: integers in their current type."""
     columns = tuple(_show_column(column, now, shape, wide) for column in now.columns)
     if columns == now.columns and (shape.schema, shape.name) == (now.schema, now.name):
         return now
@@ -35,13 +35,13 @@ def show_in_shape(now: Table, shape: Table, wide: bool = False) -> Table:
 
 
 def is_narrowed(now: Table, shape: Table) -> bool:
-    """Whether there may be integers that the shape has no room for."""
+    """Whether there may be integers that are out of range for the shape."""
     return show_in_shape(now, shape, wide=True) != show_in_shape(now, shape)
 
 
 def lost_parts(now: Table, shape: Table) -> frozenset[str]:
-    """Names of columns that the table does not have any more, or in no form of the type that they had; and
-    `CONFLICT_TARGETS` if a unique key has gone."""
+    """Names of columns that no longer exist, or whose type has changed incompatibly; and `CONFLICT_TARGETS` if a unique
+    key was dropped."""
     visible = {column.id: column for column in now.visible_columns}
     lost = {
         column.name
@@ -55,8 +55,8 @@ def lost_parts(now: Table, shape: Table) -> frozenset[str]:
 
 
 def without_lost(shape: Table, now: Table) -> Table:
-    """The shape of a transaction that never knew what the table does not have any more. What has taken the place of a
-    column under its name is what it will know."""
+    """The shape of a transaction that never used the lost columns. A column that replaced one under its name is
+    included."""
     lost = lost_parts(now, shape)
     found = (now.column_by_name.get(c.name) if c.name in lost else c for c in shape.columns)
     columns = tuple(column for column in found if column is not None)
@@ -64,8 +64,8 @@ def without_lost(shape: Table, now: Table) -> Table:
 
 
 def has_same_plan(before: Table, after: Table) -> bool:
-    """Whether rows that were written with one version are as the other would have written them: at most names,
-    comments, privileges and defaults differ. A value of an enum type may have gone with a version that says no more."""
+    """Whether rows written with one version are what the other would have written: only names, comments, privileges and
+    defaults may differ. A value of an enum type may have been dropped by a version that is otherwise equal."""
     if before.version == after.version:
         return True
     return not before.enum_places and _plan_of(before) == _plan_of(after)
@@ -105,7 +105,7 @@ def _show_column(column: Column, now: Table, shape: Table, wide: bool) -> Column
 
 
 def _shown_type(then: SqlType, now: SqlType) -> SqlType | None:
-    """The type in which values of now are shown; None if that would be another kind of value than then."""
+    """The type in which current values are shown; None if they would be of another kind."""
     kinds = {then.kind, now.kind}
     if len(kinds) == 1:
         return now if then.enum == now.enum and (then.element is None) == (now.element is None) else None

@@ -1,4 +1,4 @@
-"""Temporary tables: ordinary tables in a schema that belongs to one session, and goes with it.
+"""Temporary tables: ordinary tables in a schema that belongs to one session, and is dropped with it.
 
 >>> schema_of_session(7, 3)
 'pg_temp_7_3'
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 
-# How each session calls the schema of its own.
+# Each session's name for its own temporary schema.
 OWN_SCHEMA = "pg_temp"
 _SCHEMA = re.compile(r"pg_temp_([0-9]+)_[0-9]+")
 
 
 def schema_of_session(epoch: int, actor: int) -> str:
-    """The epoch tells whether the session can still be there."""
+    """The epoch tells whether the session may still exist."""
     return f"pg_temp_{epoch}_{actor}"
 
 

@@ -53,7 +53,7 @@ class ChangeOwner:
 
 @dataclass(frozen=True, slots=True)
 class CommentOn:
-    """`part` is the column or constraint of table `name`; `text` None takes the comment away."""
+    """`part` is the column or constraint of table `name`; `text` None removes the comment."""
 
     kind: ObjectKind
     name: RelationName
@@ -112,7 +112,7 @@ class UndropTable:
 
 @dataclass(frozen=True, slots=True)
 class SequenceOptions:
-    """None: not said. `no_minimum` and `no_maximum` ask for the limits of the type again, and `restart_at_start` is
+    """None: not given. `no_minimum` and `no_maximum` reset the limits to those of the type, and `restart_at_start` is
     RESTART without a number."""
 
     type: SqlType | None = None
@@ -152,12 +152,12 @@ class AlterSequence:
     if_exists: bool = False
 
 
-# Roles. They are no business of the planner: a change of one is a new version of its descriptor, and nothing else.
+# Roles. The planner is not involved: a change is a new version of the role's descriptor, and nothing else.
 
 
 @dataclass(frozen=True, slots=True)
 class RoleOptions:
-    """None: as it is. `password` is a text in clear, or a verifier; `no_password` takes it away."""
+    """None: unchanged. `password` is plain text or a verifier; `no_password` removes it."""
 
     login: bool | None = None
     superuser: bool | None = None
@@ -165,11 +165,11 @@ class RoleOptions:
     create_role: bool | None = None
     inherit: bool | None = None
     connection_limit: int | None = None
-    # A point in time as text: it goes by the time zone of the session.
+    # A point in time as text, in the time zone of the session.
     valid_until: str | None = None
     password: str | None = None
     no_password: bool = False
-    # Roles that it becomes a member of, and roles that become members of it.
+    # Roles that it becomes a member of, and roles that become its members.
     member_of: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
 
@@ -200,7 +200,7 @@ class DropRoles:
 
 @dataclass(frozen=True, slots=True)
 class GrantRoles:
-    """Membership: the `members` have the privileges of the `roles`, or have them no longer."""
+    """Membership: grants the `roles` to the `members`, or revokes them."""
 
     roles: tuple[str, ...]
     members: tuple[str, ...]
@@ -210,7 +210,7 @@ class GrantRoles:
 
 @dataclass(frozen=True, slots=True)
 class ChangeDefaultPrivileges:
-    """ALTER DEFAULT PRIVILEGES; without `creators` those of the current role, without `schemas` in all of them."""
+    """ALTER DEFAULT PRIVILEGES; without `creators` those of the current role, without `schemas` in all schemas."""
 
     creators: tuple[str, ...]
     schemas: tuple[str, ...]
@@ -234,7 +234,7 @@ class DropOwned:
 
 @dataclass(frozen=True, slots=True)
 class CommentOnRole:
-    """`text` None takes the comment away."""
+    """`text` None removes the comment."""
 
     name: str
     text: str | None
@@ -242,8 +242,8 @@ class CommentOnRole:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSettings:
-    """ALTER ROLE and ALTER DATABASE ... SET or RESET: what sessions of the role, in the database, begin with. `name`
-    None means all settings; `value` None takes them away, unless the session's own is to be taken (`current`)."""
+    """ALTER ROLE and ALTER DATABASE ... SET or RESET: defaults for sessions of the role, in the database. `name` None
+    means all settings; `value` None removes them, or with `current` sets the session's own value."""
 
     role: str | None
     database: str | None
@@ -305,7 +305,7 @@ class DropEnumValue:
 @dataclass(frozen=True, slots=True)
 class CreateView:
     """`query` is the text of the query; `relations` those that it reads, and `used` the columns that it names, as far
-    as can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star.
+    as known without the catalog: (None, column) may belong to any of the relations, (relation, None) is a star.
     `sequences` are those whose functions it calls."""
 
     name: RelationName

@@ -1,6 +1,6 @@
-"""What each statement requires of the role that sends it: the checks and docs/privileges.md are made of this table.
+"""Required privileges of each statement: the checks and docs/privileges.md are derived from this table.
 
-**Invariant:** every statement has a row. One that requires nothing says so.
+**Invariant:** every statement has a row, even if it requires nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seachange.model.statements import object_statements as o
 from seachange.model.statements import session_statements as s
 from seachange.model.statements import table_statements as t
 
-# Rights that are no privileges on an object.
+# Rights other than privileges on an object.
 MEMBER: Final = "MEMBER"
 GRANT_OPTION: Final = "GRANT OPTION"
 ADMIN_OPTION: Final = "ADMIN OPTION"
@@ -25,7 +25,7 @@ CREATEDB: Final = "CREATEDB"
 
 
 class Place(StrEnum):
-    """On what a right is required."""
+    """The objects on which a right is required."""
 
     SELF = "the role itself"
     OBJECT = "the object"
@@ -40,7 +40,7 @@ class Place(StrEnum):
     DATABASE = "the database"
     NAMED_ROLE = "the role that it names"
     BOTH_ROLES = "both roles"
-    # Required where a statement reads and writes.
+    # Checked when a statement reads and writes.
     READ = "each relation that it reads"
     WRITTEN = "the table that it writes to"
     CONFLICTING = "the table, in ON CONFLICT DO UPDATE"
@@ -84,7 +84,7 @@ _SUPERUSER = Need(SUPERUSER, Place.SELF)
 _ALTER = (_OWN, _NAMED)
 _NOTHING: tuple[Need, ...] = ()
 
-# By the first word of queries and changes of rows.
+# By the first keyword of queries and DML.
 COMMANDS: dict[str, tuple[Need, ...]] = {
     "SELECT": (
         _READ,
@@ -111,7 +111,7 @@ COMMANDS: dict[str, tuple[Need, ...]] = {
     ),
 }
 
-# What an ALTER TABLE requires besides ownership of the table, by its actions.
+# Rights that ALTER TABLE requires besides ownership of the table, by its actions.
 ACTIONS: dict[type[t.AlterAction], tuple[Need, ...]] = {
     t.AddColumn: (_CREATE_ITS, _REFERENCES),
     t.AddConstraint: (_CREATE_ITS, _REFERENCES),
@@ -212,7 +212,7 @@ KINDS: dict[tuple[type[t.Statement], ObjectKind], tuple[Need, ...]] = {
 }
 
 
-# What users know statements by, where the names of classes do not say it.
+# Names for users, where those of the classes are not clear.
 LABELS: dict[str, str] = {
     "AddEnumValue": "ALTER TYPE ... ADD VALUE",
     "AlterTable AddRowId": "",
@@ -247,7 +247,7 @@ LABELS: dict[str, str] = {
 
 
 def needs_of(statement: t.Statement) -> tuple[Need, ...]:
-    """All that it may require; some of it only where the statement has that part."""
+    """All rights that it may require; some of them only if the statement has that part."""
     kind = getattr(statement, "kind", None)
     found = KINDS.get((type(statement), kind)) if isinstance(kind, ObjectKind) else None
     needs = STATEMENTS[type(statement)] if found is None else found

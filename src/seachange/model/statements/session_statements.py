@@ -1,4 +1,4 @@
-"""Statements of a session as values: about its transaction, settings, cursors and other statements, which are text.
+"""Session statements: about transactions, settings, cursors and other statements, which are kept as text.
 
 Names are already folded (lower case unless quoted).
 """
@@ -19,7 +19,7 @@ from seachange.values.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """None: what the session's settings say."""
+    """None: by the session's settings."""
 
     isolation: Isolation | None = None
     read_only: bool | None = None
@@ -52,7 +52,7 @@ class RollbackToSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class SetTransaction:
-    """Modes of the transaction that has just begun, or with `session`, the defaults of later ones."""
+    """Modes of the current transaction, or with `session`, the defaults of later ones."""
 
     isolation: Isolation | None = None
     read_only: bool | None = None
@@ -69,7 +69,7 @@ class SetConstraints:
 
 @dataclass(frozen=True, slots=True)
 class LockTables:
-    """`nowait`: an error where it would wait."""
+    """`nowait`: an error instead of a wait."""
 
     relations: tuple[RelationName, ...]
     mode: TableLock = TableLock.ACCESS_EXCLUSIVE
@@ -155,7 +155,7 @@ class CursorWay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FetchCursor:
-    """`count` None is ALL; `move` shows no rows."""
+    """`count` None is ALL; `move` returns no rows."""
 
     name: str
     count: int | None
@@ -189,7 +189,7 @@ class Explain:
     ddl: DdlExplanation | None = None
 
 
-# Rows in bulk, upkeep, and what needs nothing to be done.
+# COPY, maintenance, and statements without effect.
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class CopyStream:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """Upkeep of tables; without any, of all that the role owns."""
+    """Maintenance of tables; without a list, of all that the role owns."""
 
     tables: tuple[RelationName, ...] = ()
     full: bool = False
@@ -217,7 +217,7 @@ class Vacuum:
 
 @dataclass(frozen=True, slots=True)
 class AcceptExtension:
-    """CREATE, DROP or COMMENT ON EXTENSION of what is built in: nothing is to be done."""
+    """CREATE, DROP or COMMENT ON EXTENSION for built-in extensions: no effect."""
 
     tag: str
     name: str
@@ -225,8 +225,8 @@ class AcceptExtension:
 
 @dataclass(frozen=True, slots=True)
 class NeedlessStatement:
-    """What PostgreSQL must be told and need not be here: nothing is to be done, by a role that may have it done to the
-    object, and use the schemas of what is `read`."""
+    """A maintenance statement of PostgreSQL that needs no work here: it only checks the privileges on its object, and
+    on the schemas of `read`."""
 
     tag: str
     kind: ObjectKind | None = None

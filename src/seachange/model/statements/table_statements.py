@@ -1,7 +1,7 @@
-"""DDL statements as values: what the user asked for, not yet what it means for any table.
+"""DDL statements as values: what the user wrote, not yet applied to any table.
 
-Names are already folded (lower case unless quoted). A constant is the text that stood in the statement; it becomes a
-value of a column's type only where the column is known.
+Names are already folded (lower case unless quoted). A constant is its text in the statement; it becomes a value of a
+column's type only when the column is known.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from seachange.values.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class ConstantDefault:
-    """A literal; `text` None is NULL. `quoted` tells '1' from 1. `casts` are those to types that somebody created;
-    `read_as` is the time that the text is said to be: between that and the column's there may be a time zone."""
+    """A literal; `text` None is NULL. `quoted` distinguishes '1' from 1. `casts` are those to user-defined types;
+    `read_as` is the time type that the text is cast to: the conversion to the column's type may involve a time zone."""
 
     text: str | None
     quoted: bool = False
@@ -47,8 +47,8 @@ class ExpressionDefinition:
 
 
 def sequence_call(name: RelationName) -> str:
-    """How the text of an expression draws from a sequence before it is bound. Within a literal the quotes would be
-    doubled, so this is found in a text only where it is meant.
+    """How the text of an expression refers to a sequence before it is bound. In a literal the quotes would be doubled,
+    so it is found only where it is meant.
 
     >>> print(sequence_call(RelationName("s", "it's")))
     nextval('"s"."it''s"')
@@ -60,7 +60,7 @@ def sequence_call(name: RelationName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UserType:
-    """The name of a type that somebody created, or of its arrays."""
+    """The name of a user-defined type, or of its arrays."""
 
     name: RelationName
     is_array: bool = False
@@ -86,7 +86,8 @@ class IdentityDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from an own sequence."""
+    """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from a sequence of its
+    own."""
 
     name: str
     type: ColumnType
@@ -100,8 +101,8 @@ class ColumnDefinition:
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """A PRIMARY KEY or UNIQUE constraint; `name` None: it is named after its columns. With `using_index` it takes over
-    that index, and its columns. `primary` tells the two apart where both may stand: in ALTER TABLE."""
+    """A PRIMARY KEY or UNIQUE constraint; `name` None: it is named after its columns. With `using_index` it uses that
+    index and its columns. `primary` distinguishes the two in ALTER TABLE."""
 
     columns: tuple[str, ...]
     name: str | None = None
@@ -122,7 +123,7 @@ class CheckDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDefinition:
-    """A FOREIGN KEY constraint; without `parent_columns` it refers to the parent's primary key."""
+    """A FOREIGN KEY constraint; without `parent_columns` it references the parent's primary key."""
 
     columns: tuple[str, ...]
     parent: RelationName
@@ -136,13 +137,13 @@ class ForeignKeyDefinition:
     match_full: bool = False
 
 
-# What can be declared besides keys, of which an index is made.
+# Constraints other than keys, which are indexes.
 RuleDefinition = CheckDefinition | ForeignKeyDefinition
 
 
 @dataclass(frozen=True, slots=True)
 class LikeClause:
-    """LIKE another table: its columns come before the one at `position`, with what is `including`."""
+    """LIKE another table: its columns come before the one at `position`, with the `including` options."""
 
     position: int
     source: RelationName
@@ -172,7 +173,7 @@ class CreateTableAs:
 
 
 class OnCommit(StrEnum):
-    """What becomes of a temporary table, or of its rows, when a transaction is committed."""
+    """ON COMMIT of a temporary table: what happens to it, or to its rows."""
 
     PRESERVE = "preserve"
     DELETE = "delete"
@@ -198,8 +199,8 @@ BTREE = "btree"
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
     """`columns` are columns by name or expressions; `descending` are the positions of those in descending order,
-    `nulls_swapped` of those whose NULLs stand at the other end than where that order has them. `where`: the rows that a
-    partial index is about. `method` is what USING asks for."""
+    `nulls_swapped` of those whose NULLs sort at the other end than by default. `where`: the predicate of a partial
+    index. `method` is that of USING."""
 
     table: RelationName
     columns: tuple[str | ExpressionDefinition, ...]
@@ -353,19 +354,19 @@ class AlterPrimaryKey:
 
 @dataclass(frozen=True, slots=True)
 class KeepAsItIs:
-    """What PostgreSQL is told of how it keeps a table, or the values of a column: nothing is to be done."""
+    """Storage options of a table or column, which have no effect."""
 
     column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AddRowId:
-    """No statement says so: the planner has rows numbered before their table loses its primary key."""
+    """Not a statement of its own: the planner numbers the rows before their table loses its primary key."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropRowId:
-    """Takes that back."""
+    """The reverse of AddRowId."""
 
 
 AlterAction = (
