@@ -1,4 +1,4 @@
--- The shop opens: whoever buys leaves a name and an address.
+-- The shop opens: customers leave a name and an address.
 begin;
 create table customers (
   id bigserial primary key,

@@ -1,3 +1,3 @@
--- Nobody asks for a payment by its number: the key goes, and then the column that it was made of.
+-- Payments are never looked up by number: drop the key, and then its column.
 alter table payments drop constraint payments_pkey;
 alter table payments drop column id;

@@ -138,7 +138,7 @@ FAILING = (
 
 
 def descriptors(node: Node, in_two: bool) -> dict[DescriptorId, object]:
-    """All that there is, without what a change that was taken back may leave of ids that were used up."""
+    """All descriptors, without the ids that a rolled-back change may have used up."""
     node.epoch.catch_up()
     schema = node.epoch.schemas.newest
     objects = {id_: replace(other, version=0) for id_, other in schema.objects.items()}
@@ -150,7 +150,7 @@ def relations(node: Node) -> set[str]:
 
 
 def leftovers(node: Node, place: Place) -> tuple[set[str], set[int]]:
-    """Files that nobody reads once garbage is collected, and indexes that are gone and of which there is data."""
+    """Files that no reader needs once garbage is collected, and dropped indexes that still have data."""
     node.follow()
     node.beat()
     node.collect_garbage(0)

@@ -19,7 +19,7 @@ WRITES = (
     "delete from child where id = 9",
     "insert into bag values (1001, '1001')",
 )
-# After these its rows are gone, and it is told so.
+# These remove its rows, and the client gets an error that says so.
 GONE = ("drop table bag", "truncate child", "truncate t cascade")
 
 

@@ -22,7 +22,7 @@ ROLE = "seachange"
 DATABASE = "seachange"
 # What the first role here may do.
 _POWERS = "SUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS"
-# Objects that somebody created have numbers from here on, in both.
+# OIDs of user-created objects start here, in both.
 FIRST_OID = 16384
 _DOCUMENTS = (114, 3802)
 _SIZES = frozenset({2**31 - 1, 2**63 - 1})

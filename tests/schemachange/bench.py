@@ -62,7 +62,7 @@ class Interruption:
 
 @dataclass(slots=True)
 class Outcome:
-    """`moments` the last one before the end, at each of which the job could be taken back or not."""
+    """`moments` the last one before the end, at each of which the job could be canceled or not."""
 
     before: dict[str, Table]
     relations: set[str]
@@ -194,7 +194,7 @@ class Bench:
             return JobId(job_id)
 
     def _leave_job(self, session: Session) -> JobId:
-        """Of a statement that always waits for its job: whoever waits is gone when there is one."""
+        """For a statement that always waits for its job: the waiting session dies when the job exists."""
         FAULTS.arm("job.created", _die)
         try:
             session.execute(self.case.statement)
@@ -206,7 +206,7 @@ class Bench:
         return record.id
 
     def _go_on(self, job_id: JobId) -> Job:
-        # Nobody is waited for: whoever is in flight is made to fit.
+        # No drain: transactions in flight are rebased.
         conditions = Conditions(_pause, SessionInterrupts(), self._told, drain_timeout_ms=0)
         with self.runner.jobs.holding(job_id):
             return self.runner.jobs.run(job_id, conditions)

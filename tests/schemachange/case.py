@@ -38,7 +38,7 @@ class Case:
     published. `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become
     something else, as expressions over the twin's; `without` are kinds of writers that have no place in it; `in_two`:
     it takes two changes, one after the other; `none` are queries that give no row when the change is done. `repeats`:
-    whoever takes the place of one that died sends it again, whatever has become of it.
+    the client that replaces one that died sends it again, whatever its outcome was.
     """
 
     name: str

@@ -22,8 +22,8 @@ def difference(before: Table | None, after: Table | None) -> str:
 
 
 def settled(table: Table | None, in_two: bool = False) -> Table | None:
-    """A descriptor without what a change that was taken back may leave: versions, layouts, ids that were used up. One
-    `in_two` parts may leave the rows in another index."""
+    """A descriptor without what a rolled-back change may leave: versions, layouts, used ids. One `in_two` parts may
+    leave the rows in another index."""
     if table is None:
         return None
     return replace(

@@ -51,7 +51,7 @@ def _judge_refusals(bench: Bench) -> Iterator[str]:
         if refusal.sqlstate not in bench.case.refuses:
             yield f"refused: {refusal}"
     if not bench.traffic.committed:
-        yield "nobody has committed"
+        yield "no transaction has committed"
 
 
 def _judge_record(bench: Bench, outcome: Outcome, status: JobStatus) -> Iterator[str]:
@@ -118,7 +118,7 @@ def converted(bench: Bench) -> bool:
 
 
 def _judge_files(bench: Bench) -> Iterator[str]:
-    """When garbage is collected, there are the files that somebody reads and no others."""
+    """After garbage collection exactly the files exist that are read."""
     for node in bench.nodes:
         node.follow()
         node.beat()
@@ -143,7 +143,7 @@ def _judge_done(bench: Bench) -> Iterator[str]:
 
 
 def _judge_again(bench: Bench, outcome: Outcome, interruption: Interruption | None) -> Iterator[str]:
-    """What was taken back can be done again: its names are free."""
+    """A rolled-back change can be made again: its names are free."""
     case = bench.case
     spoiled = interruption is not None and interruption.how is How.SPOIL and outcome.interrupted
     with closing(Session(bench.runner)) as session:

@@ -35,7 +35,7 @@ class Killed(Bench):
 
     def _execute(self) -> JobId | None:
         with SqlProcess(self.place, EXPIRY_MS, self._fault) as process:
-            # Nobody is waited for, and refused for it: whoever is in flight is made to fit.
+            # No drain, and no rejected commits: transactions in flight are rebased.
             process.run("set seachange.drain_timeout = 0")
             process.send(self.case.statement)
             assert process.wait() == -signal.SIGKILL, "the fault point was not reached"

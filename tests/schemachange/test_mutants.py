@@ -18,7 +18,7 @@ from tests.schemachange.world import Worlds
 
 
 def _skip_write_only(patch: pytest.MonkeyPatch) -> None:
-    """Writers leave an index alone that nobody reads yet."""
+    """Writers do not maintain an index that is not readable yet."""
 
     def maintained(table: Table) -> tuple[object, ...]:
         return (table.primary, *(index for index in table.secondary if index.state is not State.WRITE_ONLY))

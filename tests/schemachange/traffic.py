@@ -57,7 +57,7 @@ class Flight:
     has_written: bool = False
 
     def begin(self) -> None:
-        # Whoever waits for another waits for ever: all are in one thread.
+        # A session that waits for another would wait forever: all run in one thread.
         self.session.execute("set lock_timeout = '1s'")
         self.session.execute("begin isolation level repeatable read" if self.career.repeatable else "begin")
         if self.career.writes:

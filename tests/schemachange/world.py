@@ -66,5 +66,5 @@ class Worlds:
         return self.make_place(name, builder(case.columns, tuple(case.setup), crowd))
 
     def forget(self, place: Place) -> None:
-        """What a run has left, when nobody will look at it."""
+        """Deletes the files of a run that are not needed any more."""
         shutil.rmtree(place.data, ignore_errors=True)

@@ -65,7 +65,7 @@ def test_each_is_told_of_where_it_belongs(session: Session):
 @pytest.mark.parametrize(
     ("statement", "error"),
     [
-        ("comment on role nobody is 'x'", errors.UndefinedObject),
+        ("comment on role missing is 'x'", errors.UndefinedObject),
         ("comment on database nope is 'x'", errors.InvalidDatabaseName),
         ("comment on column w.v is 'x'", errors.UndefinedColumn),
         ("comment on function f() is 'x'", errors.FeatureNotSupported),

@@ -1,4 +1,4 @@
-"""has_table_privilege and its kin tell what the checks would say."""
+"""has_table_privilege and similar functions agree with the privilege checks."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +25,7 @@ grant usage on sequence q to ann;
 grant usage on schema s to ann;
 grant create on database seachange to ann;
 """
-# What ann is told.
+# The answers that ann gets.
 TOLD = [
     ("has_table_privilege('t', 'select')", True),
     ("has_table_privilege('t'::regclass, 'SELECT')", True),
@@ -82,13 +82,13 @@ def test_what_is_told(ann: seachange.Connection):
     ("call", "error"),
     [
         ("has_table_privilege('nope', 'select')", errors.UndefinedTable),
-        ("has_table_privilege('nobody', 't', 'select')", errors.UndefinedObject),
+        ("has_table_privilege('missing', 't', 'select')", errors.UndefinedObject),
         ("has_table_privilege('t', 'fly')", errors.InvalidParameterValue),
         ("has_column_privilege('t', 'nope', 'select')", errors.UndefinedColumn),
         ("has_schema_privilege('nope', 'usage')", errors.InvalidSchemaName),
         ("has_database_privilege('nope', 'connect')", errors.InvalidDatabaseName),
         ("has_sequence_privilege('t', 'usage')", errors.WrongObjectType),
-        ("pg_has_role('nobody', 'member')", errors.UndefinedObject),
+        ("pg_has_role('missing', 'member')", errors.UndefinedObject),
     ],
 )
 def test_what_is_not_there(ann: seachange.Connection, call, error):
@@ -96,8 +96,7 @@ def test_what_is_not_there(ann: seachange.Connection, call, error):
         ann.execute(f"select {call}")
 
 
-def test_what_is_told_is_what_is_asked_for(ann: seachange.Connection):
-    """Whoever is told of a privilege may use it, and nobody else."""
+def test_inquiry_functions_agree_with_privilege_checks(ann: seachange.Connection):
     for statement, call in (
         ("select * from t", "has_table_privilege('t', 'select')"),
         ("delete from t where id = 1", "has_table_privilege('t', 'delete')"),

@@ -237,7 +237,7 @@ def test_what_is_not_there_is_refused(session: Session, statement: str) -> None:
 
 
 def test_sessions_that_meet_the_same_row_do_each_part_once(session: Session) -> None:
-    """Whoever met a row that was changed meanwhile is run again as a whole: what its WITH wrote was taken back."""
+    """A statement that finds a concurrently changed row is retried as a whole: the writes of its WITH are undone."""
     times, workers = 15, 2
 
     def change() -> None:

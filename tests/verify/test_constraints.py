@@ -64,9 +64,9 @@ def test_sound_tables(node: Node, other: Node, tables):
     ("row", "kind", "name"),
     [
         ((-5, 1, None, None, None, None), AnomalyKind.CHECK_BROKEN, "c_n_check"),
-        ((-5, 2, "nobody", None, None, None), AnomalyKind.CHECK_BROKEN, "c_s_check"),
+        ((-5, 2, "missing", None, None, None), AnomalyKind.CHECK_BROKEN, "c_s_check"),
         ((-5, 2, None, 1, 1, None), AnomalyKind.ORPHAN_ROW, "c_x_y_fkey"),
-        ((-5, 2, None, None, None, "nobody"), AnomalyKind.ORPHAN_ROW, "c_u_fkey"),
+        ((-5, 2, None, None, None, "missing"), AnomalyKind.ORPHAN_ROW, "c_u_fkey"),
         ((-5, None, None, None, None, None), AnomalyKind.NULL_VALUE, "n"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Proofs of consistency: of real data, and later of the protocol."""
+"""Verification: the consistency checker of real data, and the model checker of the schema change protocol."""

@@ -1,4 +1,4 @@
-"""What can be wrong with a database, as values that print as one sentence each.
+"""Anomalies of a database, as values that print as one sentence each.
 
 The six items are those of the definition of a database that is consistent with its schema.
 """

@@ -1,4 +1,4 @@
-"""Comparison key by key: what point look-ups through the image find, against rows that the reference reader read."""
+"""Comparison key by key: point lookups through the image, against the rows of the reference reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the consistency checker needs of a node. `engine.node.Node` has this shape."""
+"""The port of the consistency checker: what it needs of a node. `engine.node.Node` has this shape."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ CASES = (
         """+ column d integer default '7'::integer reads as 7
            + unique index t_d_key (d) constraint""",
         fails="23505",
-        # Every row that is written has the same value, and so whoever deletes one conflicts with another who does.
+        # All written rows have the same value, so two transactions that delete one conflict.
         refuses=TRY_AGAIN,
         without=frozenset(kind for kind in ALL if not kind.startswith("delete")),
         repair=("delete from t where id <> 50000", "delete from w where id <> 50000"),

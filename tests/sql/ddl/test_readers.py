@@ -1,4 +1,4 @@
-"""DDL that PostgreSQL knows and we do not, and what nobody knows."""
+"""DDL that PostgreSQL supports and Seachange does not, and DDL that neither supports."""
 
 import pytest
 

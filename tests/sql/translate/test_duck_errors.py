@@ -1,4 +1,4 @@
-"""DuckDB's errors become PostgreSQL's; the messages are real ones, so a new DuckDB that words them anew fails here."""
+"""DuckDB's errors become PostgreSQL's; the messages are real ones, so a DuckDB release that rewords them fails here."""
 
 import threading
 

@@ -46,7 +46,7 @@ class Actors:
     def __init__(
         self, cluster: Cluster, subject: Subject, translation: Translation, walk: Walk, early: int | None
     ) -> None:
-        """`early`: whether those with odd or with even numbers write when they begin; None: nobody does."""
+        """`early`: whether those with odd or with even numbers write when they begin; None: none does."""
         self.cluster = cluster
         self.change: Change | None = None
         self.compaction: Compaction | None = None

@@ -26,7 +26,7 @@ from seachange.runtime.faults import FAULTS
 from tests.support.nodes import HOUR_MS, Place, open_ported_node
 from tests.support.patience import PATIENCE_S
 
-# Whoever is late is not waited for: a raise may come at any time.
+# There is no drain: min_version may be raised at any time.
 NO_DRAIN_MS = 0
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from seachange.model.change import elements
 from seachange.verify.model.refusals import Refusal
 
-# What descriptors do not tell of: data goes when the collector finds that nobody can read it, a parent's end of a
-# foreign key follows from the child's, and who owns a table that is gone does not matter.
+# What descriptors do not show: data is deleted when the collector finds that no transaction can read it, a parent's end
+# of a foreign key follows from the child's, and the owner of a dropped table does not matter.
 UNTOLD = (elements.IndexData, elements.ForeignKeyParent, elements.Owner)
 
 # By which errors the engine refuses what the model refuses. Where several reasons hold at once, the engine may name
@@ -31,12 +31,12 @@ class Difference:
 
 TABLE_GONE = Difference(
     "refused: the table is gone",
-    "the model lets writers of a dropped table commit rows that nobody sees, until a raise; the engine refuses them "
-    "(40001) from the drop on",
+    "the model lets writers of a dropped table commit invisible rows until a raise; the engine refuses them (40001) "
+    "from the drop on",
 )
 NO_RAISE = Difference(
     "no raise before a collection",
-    "the model raises min_version before it collects; the engine's collector waits until nobody is below instead, so "
+    "the model raises min_version before it collects; the engine's collector waits until no one is below instead, so "
     "older writers keep to their version",
 )
 NOT_BEGUN = Difference(
@@ -49,7 +49,7 @@ NOTHING_TO_FOLD = Difference(
 )
 INDEX_GONE = Difference(
     "folded in vain",
-    "the model forgets an index at once that nobody reads any more; the engine still swaps in what a compaction has "
+    "the model forgets an index at once that is not read any more; the engine still swaps in what a compaction has "
     "made of it, and collects that with the index",
 )
 DIFFERENCES = (TABLE_GONE, NO_RAISE, NOT_BEGUN, NOTHING_TO_FOLD, INDEX_GONE)

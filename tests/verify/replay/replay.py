@@ -144,7 +144,7 @@ class Replay:
         self._turned |= step.label[0] in ("failed", "recorded")
         job = self._actors.change.read() if self._actors.change is not None else None
         if job is not None:
-            assert (job.failure is not None) == self._turned, job.failure or "the change was not taken back"
+            assert (job.failure is not None) == self._turned, job.failure or "the change was not rolled back"
 
     def _stop(self, step: Step) -> None:
         if self._actors.is_under_way:

@@ -1,7 +1,7 @@
 """Model and engine say the same, step by step: traces that cover every kind of step at every stage of every scenario.
 
 The walks are in `testdata/walks.txt`, since it takes longer to find them than to replay them. `--rewrite` finds them
-anew, `--exhaustive` shows that they still cover everything, and replays walks that tell versions apart, too.
+again, `--exhaustive` shows that they still cover everything, and replays walks that tell versions apart, too.
 """
 
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ BAD = (("not null", "null"), ("check (a > 0)", "'-1'"), ("type int", "'x'"))
 # Columns that need a value of their own, by scenario.
 MORE_COLUMNS = {"change the primary key of a table with a unique index": ("b",)}
 COLUMN_SET = "99"
-# A row that nobody touches. Without it a table may be empty when a statement is planned, and the plan another one.
+# A row that is never changed. Without it a table may be empty when a statement is planned, and the plan another one.
 FIXED = 1000
 
 

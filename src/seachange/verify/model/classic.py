@@ -110,7 +110,7 @@ class ClassicModel:
             case Act.PUBLISH:
                 kept = entries
                 if self._states[instruction.version] is SchemaState.ABSENT:
-                    # Whoever only removes does not mind that it is removed for him.
+                    # A server that only deletes is not affected by data that is already deleted.
                     kept = ((),) * len(entries)
                 out.append((label, (rows, kept, after, instruction.version, servers, 0)))
             case Act.BACKFILL:

@@ -1,4 +1,4 @@
-"""Compaction of an index beside its change, and the collection of what it supersedes.
+"""Compaction of an index concurrently with its change, and garbage collection of what it supersedes.
 
 It reads the index at the head, and later swaps in what it has read if the newest generation is still the one that it
 saw. The superseded generation stays for those who began before the swap; once there are none it is dropped with the

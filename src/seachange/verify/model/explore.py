@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 State = tuple[Any, ...]
-# What happened, for whoever tells the trace: the name of the step and what it needs to be told.
+# A step of a trace: its name, and the values that its description needs.
 Label = tuple[Any, ...]
 
 

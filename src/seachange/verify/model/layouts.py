@@ -120,7 +120,7 @@ class LayoutModel:
     def _versions(
         self, view: LayoutVersion, there: int, stored: str, meant: str
     ) -> Iterable[tuple[str, tuple[int, str, str]]]:
-        """What a writer can make of the row: how it is told, and what is stored."""
+        """The changes that a writer can make to the row: their description, and the stored result."""
         if there:
             yield "deletes the row", (0, MISSING, NULL)
             if view.knows:
@@ -158,7 +158,7 @@ class LayoutModel:
                 pass
 
     def _rewrite(self, state: State, out: list[tuple[Label, State]]) -> None:
-        """It plans with the version at the sequence that it folds up to, and stores the row anew in its layout."""
+        """It plans with the version at the sequence that it compacts up to, and rewrites the row in its layout."""
         row, version, rewrite, head = state[0], state[2], state[5], state[6]
         if not rewrite:
             out.append((("fold", version), self._with(state, {5: (head, version)})))

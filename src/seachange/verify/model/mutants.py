@@ -20,7 +20,7 @@ from seachange.verify.model.switches import Switch, Switches
 
 class Effect(StrEnum):
     LEAVE_OUT = "the status is left out"
-    UNFENCE = "the step to it waits for nobody"
+    UNFENCE = "the step to it waits for no transaction"
     REVERTIBLE = "the step to it may come before work that can fail"
 
 
@@ -101,7 +101,7 @@ _SWITCHED: tuple[tuple[Switch, str, str], ...] = (
         "an index without a generation is not compacted",
         "create an index, two rows, compaction",
     ),
-    (Switch.GC_BY_FOLD, "a superseded generation goes when nobody is below the swap", "create an index, compaction"),
+    (Switch.GC_BY_FOLD, "a superseded generation goes when no reader is below the swap", "create an index, compaction"),
     (Switch.CACHED_SCHEMA, "a transaction plans with the schema of its snapshot", _COLUMN_ADDED),
     (Switch.LATE_REGISTER, "a transaction is registered before it reads the head", "drop an index"),
     (Switch.NULL_FILL, "a rewrite fills a missing column with its frozen value", _COLUMN_ADDED),

@@ -96,7 +96,7 @@ class Program:
         return states.get(element, State.ABSENT)
 
     def path(self, position: int) -> Iterator[tuple[int, Instruction]]:
-        """The instructions from there to the end, if nothing is taken back."""
+        """The instructions from there to the end, if nothing is reverted."""
         while True:
             instruction = self.instructions[position]
             yield position, instruction
@@ -105,7 +105,7 @@ class Program:
             position = instruction.after
 
     def reads_snapshot(self, position: int) -> bool:
-        """Whether R is read before it is taken anew."""
+        """Whether R is read before it is set again."""
         for _, instruction in self.path(position):
             if instruction.act in _READS:
                 return True

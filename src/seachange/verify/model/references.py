@@ -125,7 +125,7 @@ class ReferenceModel:
         else:
             if not there and not (own.refers and view.refers):
                 return label, Refusal.GONE
-            # What is derived again looks for its parent anew, and relies on nothing from before that look.
+            # A rebased write looks up its parent again, and depends on nothing from before that.
             left, conflicting = (0, 0) if there else (view.shares, own.shares)
             refused = not there and view.child_checks and not value_at(others, look, 0)
             conflicts = bool(events and events[-1][0] > snapshot) or _newest_left(others, snapshot) & conflicting

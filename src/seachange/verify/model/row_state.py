@@ -1,7 +1,7 @@
 """The states of the model of rows, and their canonical form.
 
-**Invariant:** two states have one canonical form only if nobody can ever tell them apart: what is dropped is read by no
-transaction, no step of the job and no compaction.
+**Invariant:** two states have one canonical form only if no step can ever distinguish them: what is dropped is read by
+no transaction, no step of the job and no compaction.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Canon:
         return tuple(ranked)
 
     def _dead(self, position: int, version: int, transactions: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
-        """Indexes that nobody reads, now or later, and whose data is still to be collected."""
+        """Indexes that no transaction reads, now or later, and whose data is still to be collected."""
         if self._keeps_dead or not self.over[position] or self.collected[position]:
             return ()
         readers = {n for t in transactions for n in self._views[t[1]].reads} | set(self._views[version].reads)
@@ -139,7 +139,7 @@ class Canon:
 def _ranked_row(events: Events, points: Sequence[int], lowest: int) -> Events:
     out = rank_events(events, points, lowest)
     if out and out[0][0] <= lowest:
-        # Seen by everybody, so it does not matter since when; a row that nobody ever saw is none.
+        # Visible to all transactions, so it does not matter since when; a row that was never visible does not count.
         out = out[1:] if out[0][1] == NONE else ((0, out[0][1]), *out[1:])
     return out
 
@@ -178,7 +178,8 @@ def _needed(held: tuple[Generation, ...], looks: set[int], pipeline: set[int]) -
 
 def _is_over(program: Program, views: Sequence[RowsVersion]) -> list[bool]:
     """By position: whether there is nothing left to do but to collect what is gone, and nothing has come that was not
-    there at first. Whoever begins now knows nothing of the change, and writes above all that anybody still reads."""
+    there at first. A transaction that begins now does not see the change, and writes above everything that is still
+    read."""
     over = []
     for position, here in enumerate(program.instructions):
         left = {i.act for _, i in program.path(position)}

@@ -9,7 +9,7 @@ of the rows at its snapshot; no two rows share a key that is unique in it; no ro
 commit overwrites a row that was written since its snapshot; an index that was collected has no entries.
 
 Nothing is modelled twice: a transaction that ends without writing is as good as one that never began, a crash of the
-job leaves what was committed, and a drain that ends is a raise that nobody is below.
+job leaves what was committed, and a drain that ends is a raise that no transaction is below.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RowModel:
         rows, cells, generations, position, version, _, _, _, transactions, _, head, _ = state
         for number in self._canon.collected[position]:
             if generations[number] or any(cells[number]):
-                return f"{self.name(number)} no longer exists, and has entries that nobody will collect"
+                return f"{self.name(number)} no longer exists, and has entries that will never be collected"
         wrong = self._misread(rows, cells, generations, head, self._views[version])
         if wrong is not None:
             return f"at the head, {wrong}"

@@ -8,7 +8,7 @@ from enum import StrEnum
 class Switch(StrEnum):
     # Writers that do not check a unique key do not say which ones they write either.
     UNDECLARED_KEYS = "undeclared-keys"
-    # Commits below min_version are refused at once: nobody waits for them, and nobody derives them again.
+    # Commits below min_version are rejected at once: there is no drain, and they are not rebased.
     NO_DRAIN_NO_REBASE = "no-drain-no-refit"
     # Neither epoch nor min_version is looked at.
     NO_FENCE = "no-fence"
@@ -20,7 +20,7 @@ class Switch(StrEnum):
     NO_LOWER_BOUND = "no-lower-bound"
     # An index whose backfill is under way is compacted.
     COMPACT_WITHOUT_BASE = "compact-without-base"
-    # A superseded generation goes when nobody reads below what it was folded up to.
+    # A superseded generation goes when no transaction reads below the sequence that it was compacted up to.
     GC_BY_FOLD = "gc-by-fold"
     # A node plans with any version that it has seen, not with that of the snapshot.
     CACHED_SCHEMA = "cached-schema"

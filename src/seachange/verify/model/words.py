@@ -62,7 +62,7 @@ class Speaker:
         return str(column_id)
 
     def version(self, number: int) -> str:
-        """A version of a zombie is told as what it was meant to be."""
+        """A zombie's version is described as the one that it was meant to be."""
         number %= len(self._program.versions)
         states = self._program.versions[number]
         told = [f"{self.element(e)} {self._program.state(number, e)}" for e in self._named if e in states]
@@ -76,7 +76,7 @@ class Speaker:
     def failed(self, position: int) -> str:
         act = self._program.instructions[position].act
         what = {Act.BACKFILL: "backfill", Act.VALIDATE: "validation"}.get(act, "publication")
-        return f"the job's {what} finds a row that does not allow the change: it is taken back"
+        return f"the job's {what} finds a row that does not allow the change: the change is rolled back"
 
 
 _STEPS: dict[Act, Callable[[Speaker, Instruction], str]] = {
