@@ -102,7 +102,7 @@ def print_reverts(plan: ChangePlan, catalog: KnownSchema) -> Iterator[str]:
         yield f"after stage {first}:" if not others else f"after stages {first} to {others[-1]}:"
         yield from way
     if not ways:
-        yield "no stage can be taken back"
+        yield "no stage can be reverted"
 
 
 def way_back(plan: ChangePlan, back: ChangePlan, number: int, catalog: KnownSchema) -> list[str]:

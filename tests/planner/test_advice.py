@@ -66,4 +66,4 @@ def test_a_session_is_told_before_the_work_begins(tmp_path: Path):
         session.execute("alter table t add check (a > 0)")
         assert session.notices[0].startswith('a CHECK on "t" reads about 100,000 rows')
         (first, *_) = session.execute("explain (ddl) alter table t alter id type text").rows
-        assert first[0].startswith('Notice: another type on "t" writes about 100,000 rows anew')
+        assert first[0].startswith('Notice: another type on "t" rewrites about 100,000 rows')

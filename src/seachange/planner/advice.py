@@ -30,7 +30,7 @@ class AdviceForm(StrEnum):
     NOT_NULL = "NOT NULL"
 
 
-# The dearest first: of one change the first that applies is told.
+# The most expensive first: of one change the first that applies is reported.
 CHEAPER: dict[AdviceForm, str] = {
     AdviceForm.KEY: "a UNIQUE constraint builds one index instead of the table and all of its indexes",
     AdviceForm.KEYLESS: "ADD PRIMARY KEY in the same statement writes the rows once, instead of numbering them first",
@@ -44,7 +44,7 @@ CHEAPER: dict[AdviceForm, str] = {
 _COSTS: dict[Strategy, str] = {
     Strategy.VALIDATE_ONLY: "reads {rows}",
     Strategy.BUILD_INDEX: "reads {rows} and writes {bytes}",
-    Strategy.REBUILD_PRIMARY: "writes {rows} anew, {bytes}",
+    Strategy.REBUILD_PRIMARY: "rewrites {rows}, {bytes}",
 }
 
 

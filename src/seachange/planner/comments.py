@@ -1,7 +1,7 @@
-"""Comments that somebody makes while a part of a table is being replaced by another.
+"""Comments made while a part of a table is being replaced by another.
 
 A change moves the comments that it was planned with. One that was made since is on a part that goes: on the old one
-when the change is published, on the new one when it is taken back.
+when the change is published, on the new one when it is reverted.
 
 One that was taken away since does not come back with the part that it was to be moved to.
 

@@ -37,7 +37,7 @@ class CancelJob:
 class ExclusionDecision(StrEnum):
     PROCEED = "proceeds"
     WAIT = "waits"
-    # Only by way of CANCEL: the one that is under way is taken back, and the new one proceeds.
+    # Only by way of CANCEL: the running change is reverted, and the new one proceeds.
     CANCEL = "cancels the other"
 
 
@@ -51,10 +51,10 @@ _LABELS = Exclusion(
     ExclusionDecision.PROCEED, "nothing is planned from a label, and a version is made of what it finds"
 )
 _AFTER_COMMIT = Exclusion(
-    ExclusionDecision.WAIT, "the other transaction may still be rolled back; its COMMIT waits for nobody"
+    ExclusionDecision.WAIT, "the other transaction may still be rolled back; its COMMIT does not wait"
 )
-_IN_TURN = Exclusion(ExclusionDecision.WAIT, "what it would be planned from may be changed, or taken back, by the job")
-_NEEDED = Exclusion(ExclusionDecision.WAIT, "whoever asked for the job still wants what it makes, rows or no rows")
+_IN_TURN = Exclusion(ExclusionDecision.WAIT, "what it would be planned from may be changed, or reverted, by the job")
+_NEEDED = Exclusion(ExclusionDecision.WAIT, "the result of the job is still wanted, with or without rows")
 _IN_VAIN = Exclusion(ExclusionDecision.CANCEL, "whatever the job makes would go with the object")
 
 # By what is under way (an open transaction or a job that was not published yet), then by what is new.

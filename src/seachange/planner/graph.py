@@ -90,7 +90,7 @@ def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int,
     for number, target in enumerate(targets):
         start = len(nodes)
         for node in _nodes(number, path_of(target, release), (skips or {}).get(number, _NO_SKIP)):
-            # Nobody sees a part of what is hidden, so it can come, and be taken back, with it.
+            # A part of a hidden element is invisible, so it can be added, and reverted, with it.
             hidden = not node.step.revertible and number in hosted and node.status is not Status.ABSENT
             nodes.append(replace(node, step=replace(node.step, revertible=True)) if hidden else node)
         paths.append(tuple(range(start, len(nodes))))
@@ -136,7 +136,7 @@ _COLUMN = ("table_id", "column_id")
 
 
 def _hosted(targets: Sequence[Target]) -> set[int]:
-    """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
+    """The targets that are invisible as long as their host is hidden: parts of what is being added, and the
     new sequence or type of a column that is."""
     # What is a part of a new table waits for the table, and so for the publication.
     new = {t.element.table_id for t in targets if t.adds and isinstance(t.element, elements.TableElement)}

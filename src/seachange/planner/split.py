@@ -1,6 +1,6 @@
 """Statements that take two changes, one after the other.
 
-Whoever changes a row before it has the value that is drawn for it cannot tell which entry of an index goes. So a key on
+A writer that changes a row before its value is drawn cannot tell which entry of an index goes. So a key on
 a column whose values are drawn is made when the rows have them: the column comes first, and everything else then.
 """
 
@@ -25,7 +25,7 @@ from seachange.model.statements.table_statements import (
 )
 from seachange.planner.builders.column import is_computed
 
-# What may come with the second change. Others have to be settled by whoever sends the statement.
+# What may come with the second change. Others are for the user to resolve.
 _FOLLOWING = (AddConstraint, DropColumn, DropConstraint, DropNotNull, SetDefault, SetNotNull)
 
 
@@ -70,7 +70,7 @@ def adds_known_column(first: AlterTable, known: Sequence[str]) -> bool:
 
 
 def _is_late(key: object, added: dict[str, AddColumn]) -> bool:
-    """A generated value is known to whoever changes the row; of a primary key, all rows must have it before."""
+    """A generated value is known to a writer that changes the row; of a primary key, all rows must have it before."""
     if not isinstance(key, KeyDefinition):
         return False
     return any(name in added and (key.primary or added[name].column.generated is None) for name in key.columns)

@@ -87,7 +87,7 @@ def build_stages(graph: Graph, first_phase: Phase, unfenced: Iterable[Descriptor
 
 def unfenced_at_first(targets: Iterable[Target]) -> frozenset[DescriptorId]:
     """The descriptors of what a change finds half way: a constraint that is not valid was published at some time, but
-    nobody has waited for the writers to know of it."""
+    no drain has waited for the writers to know of it."""
     ends = (Status.ABSENT, Status.PUBLIC)
     return frozenset(descriptor_of(t.element) for t in targets if t.adds and t.start not in ends)
 
@@ -121,7 +121,7 @@ class _Builder:
         return len(self._done) == len(self._graph.nodes)
 
     def phase_after(self, stage: Stage) -> Phase:
-        """What follows a step that cannot be taken back, or consists of such steps only, cannot be cancelled."""
+        """What follows a step that cannot be reverted, or consists of such steps only, cannot be cancelled."""
         nodes = self._graph.nodes
         left = [n for n in range(len(nodes)) if n not in self._done]
         passed = any(not nodes[n].step.revertible for t in stage.transitions for n in t.nodes)

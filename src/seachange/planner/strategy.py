@@ -36,7 +36,7 @@ _RANK = {strategy: rank for rank, strategy in enumerate(Strategy)}
 @dataclass(frozen=True, slots=True)
 class OpWork:
     """What one op does with data. `read` are the rows, bytes and files that it scans, None if nothing is known of the
-    table; `written` the bytes that it adds, and `deleted` those that go once nobody needs them."""
+    table; `written` the bytes that it adds, and `deleted` those that go once they are not needed."""
 
     op: Op
     table_id: TableId

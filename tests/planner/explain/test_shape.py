@@ -20,7 +20,7 @@ def test_an_index_is_read_written_and_validated():
     assert "  scan foo once: about 1,000 rows, 58.6 kB, 2 files; write about 29.3 kB of u+" in lines
     assert "Point of no return: stage 5 of 5, the publication (Stage 1 of 1 in post-commit non-revertible)" in lines
     assert (
-        "Cancel before stage 5 of 5: 9 elements taken back, 1 version published, 0 waited for, nothing moved; "
+        "Cancel before stage 5 of 5: 9 elements reverted, 1 version published, 0 waited for, nothing moved; "
         "what was built is deleted"
     ) in lines
 
@@ -54,4 +54,4 @@ def test_a_foreign_key_reads_both_tables():
 def test_data_that_goes_later_is_no_wait_of_the_change():
     lines = shape(world(FOO, foo=1000), "drop table foo")
     assert "Versions waited for: 0" in lines
-    assert "  later, once nobody can read it, delete about 58.6 kB of foo_pkey of foo-" in lines
+    assert "  later, once no snapshot can read it, delete about 58.6 kB of foo_pkey of foo-" in lines

@@ -22,8 +22,7 @@ def test_the_way_of_a_unique_index_and_of_columns_beside_it():
         "unique index u+: ENFORCED -> ENFORCED (proven)",
         "show that no two rows of foo agree in c4+ (by unique index u+)",
         "Stage 1 of 1 in post-commit non-revertible: mutation",
-        "point of no return: the publication, from which on everybody sees the change; "
-        "a cancel before leaves nothing of it",
+        "point of no return: the publication, visible to all sessions; a cancel before it leaves nothing of it",
         "unique index u+: ENFORCED (proven) -> PUBLIC",
         "column c2-: PUBLIC -> ABSENT",
     ]

@@ -246,7 +246,7 @@ def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
             _forget_implied(draft, table_id, column_id, action.default)
         draft.replace(old, elements.ColumnDefault(table_id, column_id, text, sequences))
     elif old is not None and old in draft.targets and is_added and not draft.is_new(table_id):
-        # Whoever writes a row while the column is hidden cannot name it: without a default it would have no value.
+        # A writer cannot name the column while it is hidden: without a default the row would have no value.
         draft.outlive(old)
     elif old is not None:
         draft.drop(old)

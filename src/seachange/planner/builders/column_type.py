@@ -145,7 +145,7 @@ def _retype_added(draft: Draft, table_id: TableId, column_id: ColumnId, new: Sql
 
 
 def _refuse_changing(draft: Draft, table_id: TableId, action: AlterColumnType) -> None:
-    """Whoever writes a row during the change computes its value, and again when the row goes: it must be the same."""
+    """A writer computes the value when it writes a row, and again when it deletes it: it must be the same."""
     assert action.using is not None
     volatility = action.using.volatility
     if volatility is not Volatility.IMMUTABLE and not draft.has_no_rows(table_id):
@@ -167,7 +167,7 @@ def _refuse_added(draft: Draft, table_id: TableId, conversion: Expression) -> No
 
 
 def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: AlterColumnType, new: SqlType) -> None:
-    """Whether there is a way from the one type to the other, and whoever depends on the column can follow it."""
+    """Whether the type can be converted, and dependents of the column can follow."""
     old = draft.column_type(table_id, column_id).type
     place = {"table_id": table_id, "column_id": column_id}
     name = draft.column_name(table_id, column_id)
@@ -213,7 +213,7 @@ def _refuse_other_form(draft: Draft, table_id: TableId, column_id: ColumnId, doi
 
 
 def _generated_from(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.ColumnGenerated]:
-    """The columns that rows are stored with; an index over an expression is built anew as an index."""
+    """The columns that rows are stored with; an index over an expression is rebuilt as an index."""
     found = draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id)
     return [generated for generated in found if not generated.virtual]
 
@@ -269,7 +269,7 @@ def replace_column(
     # Before anything is changed.
     _refuse_generated_key(draft, table_id, old_id, conversion)
     if conversion is None or draft.has_no_rows(table_id):
-        # Nobody who writes beside this commit knows of it, or others are what it is made from.
+        # No concurrent writer knows of it, or others are what it is made from.
         draft.add(elements.ColumnElement(table_id, new_id, in_place_of=old_id, origin=conversion))
     else:
         draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id))
@@ -288,7 +288,7 @@ def replace_column(
     for owner in draft.select(elements.SequenceOwnerElement, **place):
         draft.replace(owner, replace(owner, column_id=new_id))
     rebuild_primary(draft, table_id, new_id)
-    # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
+    # Looked up again: foreign keys of the table to itself refer to the new primary index by now.
     for user in _users(draft, table_id, old_id):
         referring = [] if keeps else _keys_to(draft, user, old_id)
         _move_user(draft, user, old_id, new_id, distinct)
@@ -313,11 +313,11 @@ def _parts_of(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[Any]
 
 
 def _refuse_generated_key(draft: Draft, table_id: TableId, column_id: ColumnId, conversion: Expression | None) -> None:
-    """Nobody can show that keys are distinct before rows have them."""
+    """Keys cannot be proven distinct before rows have them."""
     if conversion is None and column_id in draft.primary(table_id).key and not draft.has_no_rows(table_id):
         name = draft.column_name(table_id, column_id)
         raise errors.FeatureNotSupported(
-            feature=f"computing primary key column {name} anew because a column that it is generated from changes",
+            feature=f"recomputing primary key column {name} because a column that it is generated from changes",
             instead=f"DROP EXPRESSION of {name} first, or ALTER PRIMARY KEY USING COLUMNS.",
         )
 
@@ -350,7 +350,7 @@ def _move_user(
     new: ColumnId,
     distinct: bool,
 ) -> None:
-    """What was there for the old column is made for the new one, and proven anew. `distinct`: its values are."""
+    """Elements of the old column are made for the new one, and proven again. `distinct`: its values are."""
     match user:
         case elements.UniqueIndex() | elements.SecondaryIndex():
             keys = {c: _moved_key(draft, user.table_id, c, old, new) for c in user.key}

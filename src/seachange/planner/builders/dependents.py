@@ -1,4 +1,4 @@
-"""What stands in the way of a drop, or goes with it: all of it is told at once.
+"""Dependents that block a drop, or are dropped with it: all are reported together.
 
 **Invariant:** a statement that lacks CASCADE is looked at to its end, so that every dependent is known, and then
 refused; the draft is of no use any more.

@@ -76,7 +76,7 @@ class Draft:
         self.empty: set[TableId] = set()
         # Tables that the change leaves without rows.
         self.emptied: set[TableId] = set()
-        # Tables that come back with rows, which nobody can read before the change is published.
+        # Tables that come back with rows, which no session can read before the change is published.
         self.undropped: set[TableId] = set()
         # Tables whose foreign keys look their parents up in another index than before.
         self.repointed: set[TableId] = set()

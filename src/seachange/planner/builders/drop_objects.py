@@ -76,7 +76,7 @@ def _drop_databases(draft: Draft, databases: Going) -> None:
         entries = draft.select(elements.NamespaceElement, database=name)
         inside = {e.descriptor_id: f"{e.kind} {e.name}" for e in entries if e.kind is not ObjectKind.SCHEMA}
         _drop(draft, inside, cascade=True)
-        # Nobody asks what was in it.
+        # Its contents do not matter.
         draft.dependents.clear()
         for entry in entries:
             if entry.kind is ObjectKind.SCHEMA:

@@ -161,7 +161,7 @@ def stored_values(draft: Draft, type_id: DescriptorId) -> dict[str, str]:
 
 
 def refuse_computed_enum(type_: SqlType, what: str) -> None:
-    """Where values are computed, nobody knows how rows hold the label that comes out."""
+    """Where values are computed, it is not known how rows store the resulting label."""
     if type_.enum:
         raise errors.FeatureNotSupported(feature=f"{what} of an enum column", instead="Use a label as a constant.")
 

@@ -76,7 +76,7 @@ def _reads_as_null(draft: Draft, table_id: TableId, columns: Sequence[ColumnId])
     found = [
         draft.column_element(table_id, id_)
         for id_ in columns
-        # Whoever writes a row while the column is hidden stores its default.
+        # A writer stores its default in a row while the column is hidden.
         if id_ not in rebuilt and not draft.select(elements.ColumnDefault, table_id=table_id, column_id=id_)
     ]
     return any(isinstance(c, elements.ColumnElement) and c in draft.targets and c.frozen is None for c in found)

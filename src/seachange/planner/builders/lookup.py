@@ -68,7 +68,7 @@ def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -
 
 
 def find_type(draft: Draft, name: RelationName) -> FoundObject | None:
-    """A type that somebody created. The rows of a table or view are of a type of its name, which is found as what it
+    """A user-defined type. The rows of a table or view are of a type of its name, which is found as what it
     is the type of."""
     for schema in draft.schemas_of(name):
         found = draft.directory.find_type(schema, name.name)

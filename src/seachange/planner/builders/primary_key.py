@@ -39,7 +39,7 @@ def add_primary_key(
     """The hidden key of a table for which none was declared gives way. `using` is the unique index it takes over."""
     refuse_second_key(draft, table_id)
     old, key = draft.primary(table_id), key_columns(draft, table_id, definition.columns)
-    # Its name, which nobody gave it, goes with it.
+    # Its generated name goes with it.
     freed = draft.index_name(old).name
     if using is None and freed == (definition.name or choose_name(draft.name_of(table_id), (), "pkey", ())):
         label = freed
@@ -264,7 +264,7 @@ def _retire(draft: Draft, old: elements.PrimaryIndex, new: elements.PrimaryIndex
 
 
 def rebuild_secondary(draft: Draft, table_id: TableId) -> None:
-    """Their entries end in the primary key, so each is built anew."""
+    """Their entries end in the primary key, so each is rebuilt."""
     for index in draft.indexes(table_id):
         if index in draft.targets:
             continue

@@ -107,6 +107,6 @@ def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.Any
         draft.drop(key)
         draft.add(moved, goal)
         draft.implied[moved] = "the keys that it refers to stay the same"
-        # A child's writer who shares the key in the old index would not conflict with whoever deletes the parent
+        # A child's writer who shares the key in the old index would not conflict with a delete of the parent
         # from the new one.
         draft.repointed.add(key.table_id)

@@ -33,7 +33,7 @@ def define_row_id(draft: Draft, table_id: TableId) -> ColumnId:
 
 
 def add_row_id(draft: Draft, table_id: TableId, action: AddRowId) -> None:
-    """To a table with rows, each of which is given its number once, whoever writes it meanwhile."""
+    """To a table with rows, each of which gets its number once, whichever session writes it meanwhile."""
     del action
     rebuild_primary(draft, table_id, define_row_id(draft, table_id))
     draft.drawn.add(table_id)

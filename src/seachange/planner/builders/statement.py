@@ -63,7 +63,7 @@ def build_statement(draft: Draft, statement: DdlStatement) -> None:
     try:
         _STATEMENTS[type(statement)](draft, statement)
     finally:
-        # Who drops what others depend on is told so first, whatever else is wrong.
+        # A drop of something that others depend on is reported first, whatever else is wrong.
         settle_dependents(draft)
 
 

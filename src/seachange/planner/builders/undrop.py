@@ -65,7 +65,7 @@ def _refuse_lost_type(draft: Draft, table: Table, type_: elements.ColumnType) ->
         column = table.column_by_id[type_.column_id].name
         raise errors.FeatureNotSupported(
             feature=f"UNDROP TABLE {table.name}, the type of whose column {column} was dropped too,",
-            instead="Create the table anew.",
+            instead="Create the table again.",
         )
 
 
@@ -115,7 +115,7 @@ def _bring_back(draft: Draft, element: Element, state: State) -> None:
             draft.add(replace(element, built=True))
         case elements.ForeignKeyElement(table_id=table_id, parent_id=parent_id):
             if parent_id != table_id and goal is Goal.PUBLIC:
-                # Nobody has kept parents from going while there was no child.
+                # Parents could be deleted while there was no child.
                 goal = Goal.ENFORCED
                 draft.notices.append(
                     "a foreign key comes back as NOT VALID: ALTER TABLE ... VALIDATE CONSTRAINT looks at the rows"

@@ -1,6 +1,6 @@
 """CREATE VIEW, and what the views there are hold in place.
 
-A view keeps the text of its query, and by id the relations and columns that the text names: whoever expands it shows
+A view keeps the text of its query, and by id the relations and columns that the text names: an expansion shows
 the text these columns only, so that a column added later does not turn up in a `*`, and under the names that they had,
 so that they may be renamed.
 """

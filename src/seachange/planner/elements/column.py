@@ -162,7 +162,7 @@ COLUMN = Topic(
     rules=(
         Rule(
             name="a column comes with its name, type and default",
-            reason="a writer that knows the column must know what to store in it, or it leaves NULLs that nobody "
+            reason="a writer that knows the column must know what to store in it, or it leaves NULLs that nothing "
             "revisits",
             first=Adding(COLUMNS, Moment.FIRST),
             order=RuleOrder.WITH,
@@ -219,7 +219,7 @@ COLUMN = Topic(
         ),
         Rule(
             name="a constraint is public only after its columns",
-            reason="its violation is told by their names",
+            reason="its violation is reported by their names",
             first=Adding(COLUMNS, Status.PUBLIC),
             order=RuleOrder.BEFORE,
             then=Adding(CONSTRAINTS, Status.PUBLIC),

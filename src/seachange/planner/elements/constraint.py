@@ -29,7 +29,7 @@ CONSTRAINT = Topic(
     rules=(
         Rule(
             name="a constraint comes with its name",
-            reason="its violation is told by it",
+            reason="its violation is reported by it",
             first=Adding(CONSTRAINTS, Moment.FIRST),
             order=RuleOrder.WITH,
             then=Adding((elements.ConstraintName,), Status.PUBLIC),

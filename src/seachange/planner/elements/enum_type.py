@@ -80,7 +80,7 @@ ENUM_TYPE = Topic(
         ),
         Rule(
             name="a type exists before a column is of it",
-            reason="its values must be known to whoever writes them",
+            reason="its values must be known to all writers",
             first=Adding((elements.EnumTypeElement,), Status.PUBLIC),
             order=RuleOrder.BEFORE,
             then=Adding((elements.ColumnType,), Status.PUBLIC),

@@ -30,7 +30,7 @@ INDEX = Topic(
     rules=(
         Rule(
             name="an index comes with its name",
-            reason="the violation of a unique index is told by it",
+            reason="the violation of a unique index is reported by it",
             first=Adding(INDEXES, Status.WRITE_ONLY),
             order=RuleOrder.WITH,
             then=Adding(INDEX_PARTS, Status.PUBLIC),
@@ -54,7 +54,7 @@ INDEX = Topic(
         ),
         Rule(
             name="data is collected after its index is gone",
-            reason="a writer that still knows the index would add to files of which nobody knows",
+            reason="a writer that still knows the index would add to files that nothing refers to",
             first=Dropping(INDEXES),
             order=RuleOrder.EARLIER,
             then=Dropping((elements.IndexData,)),

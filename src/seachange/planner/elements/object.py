@@ -59,7 +59,7 @@ OBJECT = Topic(
         ),
         Rule(
             name="an object goes with its name",
-            reason="a name that leads nowhere is an error to whoever looks it up",
+            reason="a name that leads nowhere is an error to every lookup",
             first=Dropping((elements.NamespaceElement,)),
             order=RuleOrder.WITH,
             then=Dropping(OBJECTS),

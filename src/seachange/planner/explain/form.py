@@ -38,6 +38,6 @@ def explain_plan(plan: ChangePlan, catalog: KnownSchema, form: DdlExplanation) -
 def _whole(cost: Cost) -> str:
     moved = bytes_in_words(cost.bytes_moved) if cost.bytes_moved is not None else "an unknown number of bytes"
     return (
-        f"Two changes by one job, taken back both or none: {count_of(cost.versions, 'version')} published, "
+        f"Two changes by one job, reverted both or none: {count_of(cost.versions, 'version')} published, "
         f"{cost.drains} waited for; {cost.strategy.value}, moves {moved}. First:"
     )

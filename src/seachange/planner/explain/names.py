@@ -40,7 +40,7 @@ class Names:
         targets = plan.graph.targets
         touched = {descriptor_of(target.element) for target in targets}
         for descriptor in (*catalog.descriptors.values(), *catalog.dropped):
-            # Of others than those that change, only who they are is told.
+            # Of objects that do not change only the name is shown.
             parts: Iterable[Element] = decompose(descriptor) if descriptor.id in touched else [namespace_of(descriptor)]
             for element in parts:
                 self._read(element)

@@ -43,7 +43,7 @@ def view_stages(plan: ChangePlan, catalog: KnownSchema) -> list[StageView]:
 
 
 def point_of_no_return(plan: ChangePlan) -> int | None:
-    """The position of the first stage that cannot be taken back."""
+    """The position of the first stage that cannot be reverted."""
     for position, stage in enumerate(plan.stages):
         if stage.is_publication:
             return position

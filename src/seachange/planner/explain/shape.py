@@ -18,7 +18,7 @@ _MEANINGS: dict[Strategy, str] = {
     Strategy.METADATA_ONLY: "no data is read or written",
     Strategy.VALIDATE_ONLY: "rows are read, none is written",
     Strategy.BUILD_INDEX: "rows are read, entries are written",
-    Strategy.REBUILD_PRIMARY: "all rows are written anew",
+    Strategy.REBUILD_PRIMARY: "all rows are rewritten",
 }
 
 
@@ -74,7 +74,7 @@ def _changes(plan: ChangePlan, names: Names) -> list[str]:
 
 
 def _works(cost: Cost, names: Names) -> list[str]:
-    """Data is deleted long after; it is told, but is no work of the change."""
+    """Data is deleted long after; it is shown, but is no work of the change."""
     lines = ["Work"] if cost.work else ["Work: none"]
     for work in cost.work:
         lines += indent([_work(work, names)])
@@ -93,7 +93,7 @@ def _work(work: OpWork, names: Names) -> str:
         case CollectIndexes():
             gone = enumerate_words([names.index(work.op.table_id, index) for index in work.op.index_ids])
             deleted = "an unknown amount" if work.read is None else f"about {bytes_in_words(work.deleted)}"
-            return f"later, once nobody can read it, delete {deleted} of {gone} of {table}"
+            return f"later, once no snapshot can read it, delete {deleted} of {gone} of {table}"
         case _:
             raise AssertionError(work)
 
@@ -110,7 +110,7 @@ def _no_return(plan: ChangePlan, views: list[StageView]) -> list[str]:
 
 
 def _cancel(plan: ChangePlan, catalog: KnownSchema, views: list[StageView]) -> list[str]:
-    """The way back from after the last stage that can be taken back: from none is there more to undo."""
+    """The revert from after the last revertible stage, where there is most to undo."""
     turning = point_of_no_return(plan)
     if turning == 0:
         return ["Cancel: before COMMIT, ROLLBACK leaves nothing; after it there is nothing left to cancel"]
@@ -122,7 +122,7 @@ def _cancel(plan: ChangePlan, catalog: KnownSchema, views: list[StageView]) -> l
     built = "; what was built is deleted" if cost.late_drains or any(w.deleted for w in cost.work) else ""
     until = f"Cancel before stage {len(done) + 1} of {len(views)}"
     first = "; then the first change, by 1 version more" if plan.follows else ""
-    return [f"{until}: {count_of(len(gone), 'element')} taken back, {takes}{built}{first}"]
+    return [f"{until}: {count_of(len(gone), 'element')} reverted, {takes}{built}{first}"]
 
 
 def _size(size: TableSize | None) -> str:

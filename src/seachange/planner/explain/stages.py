@@ -123,7 +123,7 @@ def statement_phase(plan: ChangePlan, names: Names) -> list[str]:
     for subject in subjects(plan, names):
         if subject.goal is not Goal.TRANSIENT:
             words[subject.adds].append(f"{subject.label} ({strategy_of_all(subject.targets, plan.graph).value})")
-    lines = [f"Phase {Phase.STATEMENT.value}: what the transaction sees of its own change at once, and nobody else"]
+    lines = [f"Phase {Phase.STATEMENT.value}: visible to this transaction only"]
     lines += [f"  comes: {', '.join(words[True])}"] if words[True] else []
     lines += [f"  goes: {', '.join(words[False])}"] if words[False] else []
     return lines
@@ -135,6 +135,4 @@ def _no_return(view: StageView, plan: ChangePlan) -> str:
     if view.stage.phase is Phase.PRE_COMMIT:
         return "point of no return: the COMMIT itself; ROLLBACK leaves nothing"
     leaves = "nothing of both changes" if plan.follows else "nothing of it"
-    return (
-        f"point of no return: the publication, from which on everybody sees the change; a cancel before leaves {leaves}"
-    )
+    return f"point of no return: the publication, visible to all sessions; a cancel before it leaves {leaves}"

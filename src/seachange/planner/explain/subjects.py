@@ -10,7 +10,7 @@ from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names, Place
 from seachange.planner.plan import ChangePlan
 
-# What is told with another: an index's data with the index, the parent's end with the foreign key.
+# What is shown with another: an index's data with the index, the parent's end with the foreign key.
 _SILENT = (elements.IndexData, elements.ForeignKeyParent)
 
 

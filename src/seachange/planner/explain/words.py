@@ -14,7 +14,7 @@ from seachange.planner.elements.rule import OBJECTS
 from seachange.planner.explain.names import Names
 from seachange.planner.stages import Stage
 
-# A status is told by its state, which is what statements and other pages know, and by the work that was done in it.
+# A status is shown by its state, which is what statements and other pages know, and by the work that was done in it.
 _DONE: dict[Status, str] = {Status.BACKFILLED: "complete", Status.VALIDATED: "proven"}
 LEGEND: dict[Status, str] = {
     Status.BACKFILLED: "WRITE_ONLY (complete): the state is WRITE_ONLY, and every row has its entry",

@@ -12,7 +12,7 @@ from seachange.model.change.ops import OpType
 from seachange.model.change.targets import Status
 from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
 
-# Every step relies on nobody being further behind than the status it starts from.
+# Every step relies on no server being further behind than the status it starts from.
 _DOWN = (
     LifecycleStep(Status.WRITE_ONLY, fenced=True),
     LifecycleStep(Status.DELETE_ONLY, fenced=True, revertible=False),

@@ -13,7 +13,7 @@ class LifecycleStep:
     """One step to status `to`.
 
     `fenced`: the step relies on every writer knowing the status that it starts from, so that must be published, drained
-    and fenced before. `revertible`: after it the change can still be taken back.
+    and fenced before. `revertible`: after it the change can still be reverted.
     """
 
     to: Status

@@ -32,7 +32,7 @@ INDEX = Lifecycle(
     drop=_REMOVE,
 )
 
-# Writers declare their keys from WRITE_ONLY on; whoever checks, from ENFORCED on, can rely on them.
+# Writers declare their keys from WRITE_ONLY on; a writer that checks, from ENFORCED on, can rely on them.
 UNIQUE_INDEX = Lifecycle(
     add=(
         LifecycleStep(Status.WRITE_ONLY),
