@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the exhaustive variants too (tests marked slow)",
     )
-    parser.addoption("--rewrite", action="store_true", help="write golden files anew instead of comparing with them")
+    parser.addoption("--rewrite", action="store_true", help="rewrite golden files instead of comparing with them")
     parser.addoption(timing.OPTION, action="store_true", help="print at the end what the tests of each folder cost")
 
 
@@ -82,7 +82,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def rewrite(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are written anew."""
+    """Whether golden files are rewritten."""
     return bool(request.config.getoption("--rewrite"))
 
 

@@ -106,7 +106,7 @@ def print_reverts(plan: ChangePlan, catalog: KnownSchema) -> Iterator[str]:
 
 
 def way_back(plan: ChangePlan, back: ChangePlan, number: int, catalog: KnownSchema) -> list[str]:
-    """The stages of a revert. Where its elements have come to is told by the plan, and so left out."""
+    """The stages of a revert. The plan shows where its elements are, so that is left out."""
     lines = explain_plan(back, apply_stages(catalog, plan, plan.stages[:number]), DdlExplanation.STAGES)
     found = [re.sub(r": \S.* ->", " ->", line) for line in lines if _TOLD.match(line)]
     return [re.sub(r"version \d+", "the version before", line).rstrip() for line in found]

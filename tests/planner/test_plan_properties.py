@@ -127,7 +127,7 @@ def check_every_way_back_leads_to_the_start_and_cannot_fail(example: Example) ->
 
 
 def check_data_of_indexes_that_go_is_collected(example: Example) -> None:
-    """Whether the change is done or taken back, indexes have their data and no other data is left."""
+    """Whether the change is done or reverted, indexes have their data and no other data is left."""
     plan = example.plan
     ways = [[(plan, plan.stages)]]
     ways += [[(plan, plan.stages[:number]), (back, back.stages)] for number, back in reverts(plan)]

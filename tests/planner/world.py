@@ -58,7 +58,7 @@ def apply_stages(catalog: KnownSchema, plan: ChangePlan, stages: tuple[Stage, ..
 
 
 def is_reversible(plan: ChangePlan, done: tuple[Stage, ...]) -> bool:
-    """Whether nothing has been done yet that cannot be taken back."""
+    """Whether nothing has been done yet that cannot be reverted."""
     return all(plan.graph.nodes[n].step.revertible for stage in done for t in stage.transitions for n in t.nodes)
 
 

@@ -1,4 +1,4 @@
-"""What is told of what stands in the way of a drop, and of what goes with it."""
+"""Reports of what blocks a drop, and of what is dropped with it."""
 
 import pytest
 

@@ -498,7 +498,7 @@ CASES: list[tuple[str, str]] = [
 # Where we differ: our answer, and why.
 GENERATED = "create table t (a int, g int generated always as (a) stored)"
 DIFFERENT: dict[tuple[str, str], tuple[str | None, str]] = {
-    (GENERATED, "alter table t alter column a type bigint"): (None, "what is generated from it is computed anew"),
+    (GENERATED, "alter table t alter column a type bigint"): (None, "what is generated from it is recomputed"),
     (GENERATED, "alter table t alter column a type text"): (None, "likewise; whether it can be, DuckDB is asked later"),
     (T + "; create table p (a numeric primary key)", "alter table t add foreign key (a) references p"): (
         "42804",

@@ -121,7 +121,7 @@ def _create_table(statement: CreateTable, tables: Tables, ids: Iterator[int]) ->
 
 
 def _touched_parents(before: Table | None, after: Table, tables: Tables) -> list[Change]:
-    """A table that begins to be referred to gets a version of its own: whoever changes its shape or drops it at the
+    """A table that begins to be referred to gets a version of its own: a session that alters or drops it at the
     same time meets this change."""
     by_id = {table.id: table for table in tables.values()}
     parents = [by_id[parent] for parent in new_parents(before, after)]

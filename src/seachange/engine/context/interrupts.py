@@ -1,6 +1,6 @@
 """How a statement hears that it is to end while it is in Python: loops over rows ask now and then, waits are cut short.
 
-**Invariant:** nobody asks after a commit was sent to the catalog: what may have been committed is not reported as
+**Invariant:** no check happens after a commit was sent to the catalog: what may have been committed is not reported as
 canceled.
 """
 
@@ -56,12 +56,12 @@ class SessionInterrupts:
                 running.interrupt()
 
     def was_nudged(self) -> bool:
-        """Whether somebody nudged since this was last asked. What is to end stays so."""
+        """Whether there was a nudge since the last call. What is to end stays so."""
         with self._reaching:
             nudged, self._is_nudged = self._is_nudged, False
             if nudged and not self._ends:
                 self._set.clear()
-        # Whoever came in between has set it before, or sets it now.
+        # A concurrent nudge has set it before, or sets it now.
         if self._ends or self._is_nudged:
             self._set.set()
         return nudged
@@ -98,7 +98,7 @@ class SessionInterrupts:
         with self._reaching:
             self._reached.append(running)
         try:
-            # Whoever interrupted before did not reach it.
+            # An earlier interrupt did not reach it.
             self.check()
             yield
         finally:

@@ -1,7 +1,7 @@
 """How fast the statements of this node's clients are, from what it counts of them anyway.
 
 A window ends when it has seen some statements, or has lasted a while; one with too few says nothing. What is usual
-moves slowly, so that whoever begins to work finds there how it was before.
+moves slowly, so that work that begins finds the earlier pace there.
 """
 
 from __future__ import annotations

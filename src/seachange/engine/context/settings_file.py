@@ -22,7 +22,7 @@ def read_settings(data: Path) -> dict[str, str]:
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        # What is wrong with the folder is told by whoever opens it.
+        # Opening the folder reports what is wrong with it.
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise errors.SettingsFileProblem(file=path, detail=str(problem)) from problem

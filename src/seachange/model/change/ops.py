@@ -49,7 +49,7 @@ class Validate:
 
 @dataclass(frozen=True, slots=True)
 class CollectIndexes:
-    """Deletes the data of indexes that nobody can read any more, after the time for which history is kept."""
+    """Deletes the data of indexes that no snapshot can read any more, after the time for which history is kept."""
 
     table_id: TableId
     index_ids: tuple[IndexId, ...]

@@ -1,6 +1,6 @@
-"""Upkeep of a table: its indexes are folded and written anew where that is worth it, without a change of the schema.
+"""Maintenance of a table: its indexes are compacted and rewritten where that pays off, without a schema change.
 
-**Invariant:** upkeep shows nobody anything else: a generation is replaced by one with the same rows.
+**Invariant:** maintenance changes no result: a generation is replaced by one with the same rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from seachange.model.segments import GenerationMember
 
 @dataclass(frozen=True, slots=True)
 class RewriteIndex:
-    """Folds the deltas of an index. `full`: small, overlapping and partly superseded segments are written anew, and all
+    """Compacts the deltas of an index. `full`: small, overlapping and partly superseded segments are rewritten, and all
     that are of an older layout; else what is worth it."""
 
     table_id: TableId

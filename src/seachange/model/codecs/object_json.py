@@ -49,7 +49,7 @@ def encode_descriptor(descriptor: Descriptor) -> str:
     return encode_table(descriptor) if isinstance(descriptor, Table) else _OBJECTS.encode(descriptor)
 
 
-# A node meets the same text more than once: when it publishes it, when it hears of it, and in its history.
+# A node meets the same text more than once: when it publishes it, when it follows the log, and in its history.
 @lru_cache(maxsize=64)
 def decode_descriptor(text: str) -> Descriptor:
     if not text.startswith(_OBJECT):
