@@ -166,7 +166,7 @@ def cancel_jobs(node: Node) -> None:
 
 @pytest.mark.parametrize("is_cancelled", [False, True], ids=["fails", "is cancelled"])
 @pytest.mark.parametrize("failing", FAILING, ids=lambda failing: failing.statement)
-def test_what_is_taken_back_leaves_nothing_and_can_be_sent_again(
+def test_a_rolled_back_change_leaves_nothing_and_can_be_repeated(
     failing: Failing, is_cancelled: bool, node: Node, tmp_path: Path
 ):
     with closing(Session(node)) as session:

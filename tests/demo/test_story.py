@@ -42,7 +42,7 @@ def test_every_change_comes_out_as_it_says_and_traffic_goes_on(tmp_path: Path, c
     assert cursor.fetchall() == [(len(steps(SCALE)),)]
 
 
-def test_an_error_of_the_traffic_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_an_error_of_the_traffic_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     db = seachange.connect(str(tmp_path))
     traffic = Traffic(db, 0, SCALE.accounts, random.Random(7))
     traffic._one(traffic._look_up, due=0.0)

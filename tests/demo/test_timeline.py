@@ -32,7 +32,7 @@ def test_every_sample_is_in_one_second(moments: list[float], width: int):
     assert len(sparkline([float(second.done) for second in timeline.seconds()], width)) <= width
 
 
-def test_what_failed_and_what_was_run_again_are_told_apart():
+def test_failures_and_retries_are_counted_separately():
     failed, retried = Sample(1.0, 1.0, "open", 5, "40001: x"), Sample(1.0, 1.0, "close", 1)
     timeline = Timeline([failed, retried, Sample(1.0, 1.0, "transfer")])
     assert timeline.failed == [failed]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.sql.ddl.check import compile_check
+from seachange.sql.ddl.constraint import compile_check
 from seachange.sql.duck.check_closure import Undecided, compile_check_expression
 from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 

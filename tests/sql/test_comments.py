@@ -50,7 +50,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         yield session
 
 
-def test_each_is_told_of_where_it_belongs(session: Session):
+def test_each_comment_is_listed_in_its_catalog(session: Session):
     asked = f"select {', '.join(COMMENTS.values())}"
     for what in COMMENTS:
         session.execute(f"comment on {what} is 'of {what}'")

@@ -126,7 +126,7 @@ def test_several_statements_are_one_plan(session):
     assert "      build i+ and j+ from one scan of foo_pkey, as of the raise of min_version" in lines
 
 
-def test_what_was_taken_back_is_explained_as_before(session):
+def test_a_rolled_back_change_is_explained_as_before(session):
     fill(session)
     explained = explain(session, CHANGE)
     with pytest.raises(errors.Error) as caught:
@@ -170,7 +170,7 @@ def test_errors_are_those_of_the_statement(session, sql, state):
     assert caught.value.sqlstate == state
 
 
-def test_notices_are_told(session):
+def test_notices_are_reported(session):
     assert explain(session, "drop table if exists nope") == [
         'Notice: table "nope" does not exist, skipping',
         "Nothing to do.",

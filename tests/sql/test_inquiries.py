@@ -72,7 +72,7 @@ def ann(tmp_path_factory: pytest.TempPathFactory) -> Iterator[seachange.Connecti
             yield session
 
 
-def test_what_is_told(ann: seachange.Connection):
+def test_privilege_inquiries(ann: seachange.Connection):
     found = ann.execute(f"select {', '.join(call for call, _ in TOLD)}").fetchone()
     assert found is not None
     assert list(zip([call for call, _ in TOLD], found, strict=True)) == TOLD

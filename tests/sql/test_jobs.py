@@ -88,7 +88,7 @@ def test_asynchronous_statements_give_the_id_of_their_job(db: seachange.Connecti
     assert run(db, f"select status from seachange.jobs where id = {job_id}") == [("succeeded",)]
 
 
-def test_concurrently_waits_unless_it_is_told_not_to(db: seachange.Connection):
+def test_concurrently_waits_unless_async(db: seachange.Connection):
     assert run(db, "create index concurrently t_c on t (a)") == []
     assert run(db, "select status from seachange.jobs") == [("succeeded",)]
 

@@ -43,7 +43,7 @@ def facts_of(database, **states):
         ("foreign_keys", "pg_constraint", "conname", 4),
     ],
 )
-def test_what_is_not_public_is_not_told(database, kind, relation, column, shown, state):
+def test_elements_that_are_not_public_are_not_listed(database, kind, relation, column, shown, state):
     def count(facts):
         return len(make_table(facts, ("pg_catalog", relation)).column(column))
 
@@ -51,7 +51,7 @@ def test_what_is_not_public_is_not_told(database, kind, relation, column, shown,
     assert count(facts_of(database, **{kind: state})) == shown - 1
 
 
-def test_a_column_to_come_is_not_told(database):
+def test_a_column_under_construction_is_not_listed(database):
     (table,) = database._node.epoch.schemas.newest.by_id.values()
     coming = replace(table.columns[2], id=9, name="coming", state=State.WRITE_ONLY)
     facts = Facts((replace(table, columns=(*table.columns, coming)),), (), "d", "u", ("public",))
@@ -118,7 +118,7 @@ def test_defaults_have_the_digits_that_their_values_show(database):
     assert rows(database, query) == list(enumerate(shown, 1))
 
 
-def test_a_setting_is_told_and_set(database):
+def test_a_setting_is_shown_and_set(database):
     assert rows(database, "SELECT set_config('search_path', 'public', false)") == [("public",)]
     assert rows(database, "SELECT current_setting('search_path')") == [("public",)]
     assert rows(database, "SELECT current_setting('nosuch', true)") == [(None,)]

@@ -159,7 +159,7 @@ def test_some_are_for_owners(sessions, statement: str):
         ann.execute(statement)
 
 
-def test_of_others_only_what_one_may_use_is_told(sessions):
+def test_objects_of_other_roles_are_listed_if_accessible(sessions):
     root, ann = sessions
     views = (
         "select distinct table_name from seachange.descriptors",

@@ -141,5 +141,5 @@ def test_an_error_in_the_middle_of_a_stream(duck):
         ),
     ],
 )
-def test_memory_and_temporary_space_are_told_apart(text, code):
+def test_memory_and_temporary_space_have_different_errors(text, code):
     assert translate_error(duckdb.OutOfMemoryException(f"Out of Memory Error: {text}")).sqlstate == code

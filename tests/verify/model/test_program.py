@@ -34,7 +34,7 @@ def test_a_way_back_is_written_once():
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
-def test_versions_rise_and_what_can_fail_can_be_taken_back(scenario):
+def test_versions_rise_and_what_can_fail_can_be_reverted(scenario):
     program = compiled(scenario)
     for start, first in enumerate(program.instructions):
         versions = [i.version for _, i in program.path(start)]

@@ -45,7 +45,7 @@ def test_a_trace_is_the_same_in_every_run():
     assert runs[0].stdout.splitlines()[-1].startswith("not consistent: 9 steps lead to it")
 
 
-def test_what_was_explored_is_told():
+def test_explored_scenarios_are_reported():
     run = verify("--protocol", "f1", seed="1")
     assert run.returncode == 0, run.stdout
     assert "  create an index: consistent, " in run.stdout

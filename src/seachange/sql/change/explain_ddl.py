@@ -26,10 +26,10 @@ from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.change.check_types import verify_checks
 from seachange.sql.change.like import expand_likes
-from seachange.sql.change.local_times import settle_local_times
+from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_plan
 from seachange.sql.change.privilege_checks import check_needs
-from seachange.sql.change.time_constants import settle_conversions
+from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.port import TransactionPort
@@ -42,7 +42,7 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
     said: list[str] = []
     statements = [
-        settle_local_times(settled, port, duck, said)
+        resolve_local_times(settled, port, duck, said)
         for statement in _read(text)
         for settled in _settled(statement, port)
     ]
@@ -65,7 +65,7 @@ def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
 
 
 def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
-    return [settle_conversions(expanded, port) for expanded in expand_likes(statement, port)]
+    return [resolve_time_functions(expanded, port) for expanded in expand_likes(statement, port)]
 
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[ChangePlan, KnownSchema]:

@@ -14,7 +14,7 @@ from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.values.types import from_duckdb
 
 
-def settle_indexes(before: Table | None, after: Table, duck: DuckSession) -> Table:
+def resolve_index_types(before: Table | None, after: Table, duck: DuckSession) -> Table:
     """The new version of a table, with the types of its new virtual columns."""
     known = {column.id for column in before.columns} if before is not None else set()
     if before is not None:

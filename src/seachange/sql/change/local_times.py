@@ -37,7 +37,7 @@ from seachange.model.statements.table_statements import (
     RuleDefinition,
     SetExpression,
 )
-from seachange.sql.change.zone_dependence import ZONED, Typed, TypesOf, find_dependent, localize, settle_literals
+from seachange.sql.change.zone_dependence import ZONED, Typed, TypesOf, find_dependent, localize, resolve_literals
 from seachange.sql.ddl.expression import CHECK, GENERATED, INDEX, PREDICATE, TRANSFORM, Use
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.pgcatalog.deparse import print_expression
@@ -55,19 +55,19 @@ _MAKES_MOMENTS: Final = re.compile(r"TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE|TO_TIM
 _INSTEAD: Final = "Say which zone is meant with AT TIME ZONE"
 
 
-def settle_local_times(
+def resolve_local_times(
     statement: DdlStatement, port: TransactionPort, duck: DuckSession, notices: list[str]
 ) -> DdlStatement:
     match statement:
         case CreateTable():
-            settler = _Settler({c.name: c.type for c in statement.columns}, duck, notices)
+            settler = _LocalTimes({c.name: c.type for c in statement.columns}, duck, notices)
             columns = tuple(map(settler.column, statement.columns))
             return replace(statement, columns=columns, rules=settler.rules(statement.rules))
         case AlterTable():
-            settler = _Settler(_types_of(statement, port), duck, notices)
+            settler = _LocalTimes(_types_of(statement, port), duck, notices)
             return replace(statement, actions=settler.alter(statement.actions))
         case CreateIndex():
-            settler = _Settler(_types_of(statement, port), duck, notices)
+            settler = _LocalTimes(_types_of(statement, port), duck, notices)
             keys = [key if isinstance(key, str) else settler.settle(key, INDEX) for key in statement.columns]
             where = settler.settle(statement.where, PREDICATE) if statement.where is not None else None
             return replace(statement, columns=tuple(keys), where=where)
@@ -88,7 +88,7 @@ def _types_of(statement: AlterTable | CreateIndex, port: TransactionPort) -> dic
 
 
 @dataclass(frozen=True, slots=True)
-class _Settler:
+class _LocalTimes:
     types: Mapping[str, ColumnType]
     duck: DuckSession
     notices: list[str]
@@ -154,7 +154,7 @@ class _Settler:
         typed = _typed(_read(definition, tuple(types)), to, types_of)
         changed = False
         if session_zone() != UTC:
-            changed = settle_literals(typed)
+            changed = resolve_literals(typed)
             changed |= use is TRANSFORM and localize(typed, session_zone())
             typed = Typed(typed.tree, types_of)
         dependent = find_dependent(typed, strict=False) if not use.invalid else None

@@ -31,17 +31,17 @@ from seachange.planner.stages import Phase, progress_after
 from seachange.sql.change.check_types import verify_checks
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.computed_columns import evaluate_stable, verify_computed
-from seachange.sql.change.index_types import settle_indexes
-from seachange.sql.change.local_times import settle_local_times
+from seachange.sql.change.index_types import resolve_index_types
+from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_named_roles, check_plan, give_to_creator, without_lost_roles
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.running_changes import check_change, check_named, check_relied
-from seachange.sql.change.time_constants import settle_conversions
+from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
 from seachange.sql.query.databases import descriptors_of, hold_database, tables_of
-from seachange.sql.query.views import check_grouping, settle_view
+from seachange.sql.query.views import check_grouping, resolve_view
 
 # Ids are allocated in blocks: how many a statement needs is known only after planning.
 _ID_BLOCK = 8
@@ -68,7 +68,7 @@ class _Sizes(Mapping[TableId, TableSize]):
 
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
-    statement = settle_local_times(settle_conversions(statement, port), port, duck, notices)
+    statement = resolve_local_times(resolve_time_functions(statement, port), port, duck, notices)
     tables = {table.id: table for table in tables_of([statement], port)}
     known = descriptors_of([statement], port)
     # Only UNDROP needs them.
@@ -202,9 +202,9 @@ def _publish(
         assert before is None or isinstance(before, Table)
         verify_checks(before, after, duck)
         verify_computed(before, after, duck)
-        after = settle_indexes(before, after, duck)
+        after = resolve_index_types(before, after, duck)
     if isinstance(after, View):
-        after = settle_view(before if isinstance(before, View) else None, after, port, duck)
+        after = resolve_view(before if isinstance(before, View) else None, after, port, duck)
     if before is None and after is not None:
         after = give_to_creator(after, port)
     port.publish(before, after)

@@ -38,7 +38,7 @@ _TYPES: Final[dict[str, SqlType]] = {
 }
 
 
-def settle_conversions(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
+def resolve_time_functions(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
     """The statement with time functions replaced by constants. Other stable functions remain."""
     if not isinstance(statement, AlterTable) or not any(isinstance(a, AlterColumnType) for a in statement.actions):
         return statement

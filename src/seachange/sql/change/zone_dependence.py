@@ -115,7 +115,7 @@ def _is_of_hours(length: exp.Expr) -> bool:
     return columns is None and any(literal.name.startswith(_OF_HOURS) for literal in literals if literal.is_string)
 
 
-def settle_literals(typed: Typed) -> bool:
+def resolve_literals(typed: Typed) -> bool:
     """Replaces string literals that are read as timestamptz by their instants in the session's zone; returns whether
     there were any."""
     found = []

@@ -15,7 +15,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.runtime.interruption import each
-from seachange.sql.compile.system_relations import is_told
+from seachange.sql.compile.system_relations import is_virtual_relation
 from seachange.sql.compile.target import folded
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.text.names import read_type
@@ -47,7 +47,7 @@ def _tables(tree: exp.Expr, port: TransactionPort) -> Iterator[tuple[str, Table]
             continue
         schema, alias = node.args.get("db"), node.args.get("alias")
         place = folded(schema) if schema is not None else None
-        if is_told(place, folded(node.this)):
+        if is_virtual_relation(place, folded(node.this)):
             continue
         try:
             relation = port.relation(place, folded(node.this))

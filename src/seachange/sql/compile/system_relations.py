@@ -17,7 +17,7 @@ def is_system(schema: str | None, name: str) -> bool:
     return schema == SYSTEM_SCHEMA and name in SYSTEM_VIEWS
 
 
-def is_told(schema: str | None, name: str) -> bool:
+def is_virtual_relation(schema: str | None, name: str) -> bool:
     """Whether a name is that of a system view or of a relation of pg_catalog."""
     return is_system(schema, name) or find_relation(schema, name) is not None
 

@@ -180,8 +180,10 @@ def _cut_calculations(
     """From the inside out. A hole is filled with the name of a function, or with nothing."""
     nodes = [(n, resolve_columns(n)) for n in tree.find_all(exp.Binary, exp.Func) if is_calculated(n)]
     meetings = find_meetings(tree)
-    is_told = bool(nodes or meetings)
-    aliases = frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if is_told else frozenset()
+    has_holes = bool(nodes or meetings)
+    aliases = (
+        frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if has_holes else frozenset()
+    )
     for node, told in reversed(nodes):
 
         def hole(place: int, *inner: exp.Expr, told: exp.Expr = told) -> exp.Expr:

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from seachange import errors
 from seachange.model.schema.constraint import Action
-from seachange.model.statements.table_statements import ForeignKeyDefinition, KeyDefinition, RuleDefinition
-from seachange.sql.ddl.check import read_check
+from seachange.model.statements.table_statements import (
+    CheckDefinition,
+    ForeignKeyDefinition,
+    KeyDefinition,
+    RuleDefinition,
+)
+from seachange.sql.ddl.expression import CHECK, compile_expression
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, TokenKind, Word
 
@@ -215,3 +220,15 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader, ForeignKeyDefinition], 
     (("initially", "deferred"), _deferred),
     (("initially", "immediate"), _immediate),
 )
+
+
+def read_check(reader: Reader, name: str | None) -> CheckDefinition:
+    definition = compile_check(reader.parenthesized(), name)
+    if reader.take("no", "inherit"):
+        raise errors.FeatureNotSupported(feature="NO INHERIT", instead="Omit it: there is no table inheritance.")
+    return definition
+
+
+def compile_check(text: str, name: str | None = None) -> CheckDefinition:
+    expression = compile_expression(text, CHECK)
+    return CheckDefinition(expression.pieces, expression.columns, name)

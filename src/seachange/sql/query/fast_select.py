@@ -11,7 +11,7 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import KeyReader, NotByKey, match_key, plain_column
 from seachange.sql.compile.output_types import find_origin
 from seachange.sql.compile.seek import SeekCondition, bind_demands, read_whole_condition
-from seachange.sql.compile.system_relations import is_told
+from seachange.sql.compile.system_relations import is_virtual_relation
 from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, table_column
@@ -79,7 +79,7 @@ def simple_target(tree: exp.Expr) -> DmlTarget | None:
     if source.meta.get(GIVEN) or _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
         return None
     target = read_target(source)
-    return None if is_told(target.schema, target.name) else target
+    return None if is_virtual_relation(target.schema, target.name) else target
 
 
 def _has_others(node: exp.Expr, allowed: frozenset[str]) -> bool:

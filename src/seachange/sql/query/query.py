@@ -19,7 +19,7 @@ from seachange.sql.compile.join_keys import follow_links
 from seachange.sql.compile.output_names import apply_names
 from seachange.sql.compile.output_types import TableColumn, find_origin, output_columns, output_types
 from seachange.sql.compile.seek import bind_demands
-from seachange.sql.compile.system_relations import is_system, is_told, scan_system
+from seachange.sql.compile.system_relations import is_system, is_virtual_relation, scan_system
 from seachange.sql.compile.template import TableReference, Template, parameter_name
 from seachange.sql.compile.type_holes import GIVEN_SCHEMA, FindTable, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
@@ -69,7 +69,7 @@ def bind_query(
 
 def _shape(reference: TableReference, port: TransactionPort) -> Hashable:
     """Distinguishes relations of the same name; the columns of a view keep their types."""
-    if reference.given or is_told(reference.schema, reference.name):
+    if reference.given or is_virtual_relation(reference.schema, reference.name):
         return None
     found = port.relation(reference.schema, reference.name)
     return tuple([column.type for column in found.columns]) if isinstance(found, Table) else found.id
@@ -90,7 +90,7 @@ def _without_padding(template: Template, port: TransactionPort, values: Sequence
     given = {number: values[number - 1] for _, number in template.compared}
     if not any(isinstance(value, str) and value.endswith(" ") for value in given.values()):
         return values
-    named = [r for r in template.tables if not r.given and not is_told(r.schema, r.name)]
+    named = [r for r in template.tables if not r.given and not is_virtual_relation(r.schema, r.name)]
     found = [port.relation(r.schema, r.name) for r in named]
     others = without_padding(template.compared, [t for t in found if isinstance(t, Table)], given)
     return [others.get(number, value) for number, value in enumerate(values, 1)]
@@ -244,7 +244,7 @@ def _table_columns(template: Template, port: TransactionPort, count: int) -> Seq
     tables: dict[int, Table] = {}
     for reference in template.tables:
         if reference.source >= 0:
-            is_none = reference.given or is_told(reference.schema, reference.name)
+            is_none = reference.given or is_virtual_relation(reference.schema, reference.name)
             table = None if is_none else port.relation(reference.schema, reference.name)
             if not isinstance(table, Table):
                 return None

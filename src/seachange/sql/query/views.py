@@ -134,7 +134,7 @@ def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
     return replace(scan, sql=f"SELECT {shown} FROM ({scan.sql})")  # noqa: S608 - quoted
 
 
-def settle_view(before: View | None, after: View, port: TransactionPort, duck: DuckSession) -> View:
+def resolve_view(before: View | None, after: View, port: TransactionPort, duck: DuckSession) -> View:
     """Has DuckDB bind the query of a new view, and returns the view with the names of its columns."""
     if before is not None and (before.query, before.columns) == (after.query, after.columns):
         return after

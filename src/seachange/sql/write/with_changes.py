@@ -20,7 +20,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.objects import View
-from seachange.sql.compile.system_relations import is_told
+from seachange.sql.compile.system_relations import is_virtual_relation
 from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
@@ -232,7 +232,7 @@ def _reads(part: exp.Expr) -> tuple[tuple[str | None, str], ...]:
         if is_written or not isinstance(table.this, exp.Identifier) or table.meta.get(GIVEN):
             continue
         schema, name = folded(table.args["db"]) if table.args.get("db") is not None else None, folded(table.this)
-        if (_is_target(table) or not is_cte_reference(table)) and not is_told(schema, name):
+        if (_is_target(table) or not is_cte_reference(table)) and not is_virtual_relation(schema, name):
             found.append((schema, name))
     return tuple(found)
 
