@@ -258,11 +258,11 @@ def test_what_a_statement_relied_on_is_taken_back_with_it(node: Node):
     txn = node.begin()
     child = txn.table(None, "c")
     txn.insert(child, [(1, 1, None)])
-    mark, shares = txn.mark(), dict(txn.shares)
+    mark, shares = txn.mark(), dict(txn.declared.shares)
     txn.insert(child, [(2, 1, "two")])
-    assert len(txn.shares) == len(shares) + 1
+    assert len(txn.declared.shares) == len(shares) + 1
     txn.reset(mark)
-    assert txn.shares == shares
+    assert txn.declared.shares == shares
     txn.rollback()
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from seachange import errors
+from seachange.engine.buffer.declarations import Declarations
 from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.rights import Rights
 from seachange.engine.buffer.write_buffer import WriteBuffer
-from seachange.engine.buffer.write_locks import LockedRow, WriteLocks
+from seachange.engine.buffer.write_locks import WriteLocks
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
-from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
-from seachange.model.jobs import JobChange
+from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.storage.image import SnapshotParts
 
@@ -28,18 +27,8 @@ class TransactionState(Protocol):
     rights: Rights
     reads: ReadSet
     write_locks: WriteLocks
-    locked: list[LockedRow]
+    declared: Declarations
     client: SessionContext
-    relied: dict[DescriptorId, int]
-    relied_empty: dict[IndexId, tuple[Table, Seq]]
-    fenced: set[TableId]
-    shares: dict[KeyHash, Seq]
-    # Tables that its statements named as targets of a write or of row locks.
-    addressed: set[DescriptorId]
-    # The shares that stand for failed conversions, each with its error.
-    unconverted: dict[KeyHash, errors.Error]
-    jobs: list[JobChange]
-    changed: dict[KeyHash, Seq]
     # Whether a commit attempt has rebased the buffer since the last statement.
     is_adapted: bool
 

@@ -25,8 +25,8 @@ from seachange.storage.keys import conversion_hash
 def record_failures(txn: TransactionState, table: Table, failed: Failures) -> None:
     for column_id, problem in failed.items():
         key = conversion_hash(table.id, column_id)
-        txn.shares.setdefault(key, txn.snapshot)
-        txn.unconverted.setdefault(key, problem)
+        txn.declared.shares.setdefault(key, txn.snapshot)
+        txn.declared.unconverted.setdefault(key, problem)
 
 
 def published_conversion(txn: TransactionState) -> errors.Error | None:
@@ -34,10 +34,10 @@ def published_conversion(txn: TransactionState) -> errors.Error | None:
     has become public. An autocommit statement is run again instead, and raises the error itself."""
     if txn.is_autocommit:
         return None
-    relied = {key: txn.shares[key] for key in txn.unconverted if key in txn.shares}
+    relied = {key: txn.declared.shares[key] for key in txn.declared.unconverted if key in txn.declared.shares}
     for key, snapshot in relied.items():
         if txn.epoch.conflicts.find({}, {key: snapshot}) is not None:
-            return txn.unconverted[key]
+            return txn.declared.unconverted[key]
     return None
 
 

@@ -279,7 +279,7 @@ class ForeignKeys:
             return
         plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
         encode = plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
-        shares, snapshot = self._txn.shares, self._txn.snapshot
+        shares, snapshot = self._txn.declared.shares, self._txn.snapshot
         for value in keys:
             shares.setdefault(unique_hash(key.parent_index, encode(value)), snapshot)
 

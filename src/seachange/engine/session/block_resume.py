@@ -82,7 +82,7 @@ class BlockStatements:
     def _is_whole(self) -> bool:
         """Whether they are all that the transaction has written and locked."""
         begin = self._steps[0].begin
-        return not any(begin.mark[:3]) and not begin.locked
+        return not any(begin.mark[:3]) and not begin.declared.locked
 
     def run(self, call: StatementCall, transaction: Transaction) -> Result:
         if transaction.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
@@ -153,10 +153,11 @@ class BlockStatements:
         """The first statement that wrote, locked or relied on what others have changed."""
         met, locked = transaction.write_locks.met, transaction.write_locks.writes
         found: list[int | None] = []
+        shares = transaction.declared.shares
         if not transaction.is_adapted:
             found = [
                 self._step_of(_written_at(transaction), lambda at: at.mark[0]),
-                self._step_of([n for n, key in enumerate(transaction.shares) if key in met], lambda at: at.mark[2]),
+                self._step_of([n for n, key in enumerate(shares) if key in met], lambda at: at.mark[2]),
                 self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.write_locks.writes),
             ]
         places = [place for place in found if place is not None]

@@ -217,10 +217,10 @@ class StatementLoop:
         return not (advisory.any_held and isinstance(problem, errors.DeadlockDetected))
 
     def _commit(self, transaction: Transaction) -> JobId | None:
-        if not transaction.jobs:
+        if not transaction.declared.jobs:
             self._transactions.commit(transaction)
             return None
-        job_id = transaction.jobs[0].id
+        job_id = transaction.declared.jobs[0].id
         # Held before another thread can see it, so that the node's worker leaves it to this session.
         self._jobs.hold(job_id)
         try:

@@ -52,7 +52,7 @@ class Rebase:
 
     def _check_objects(self, newest: Container[DescriptorId]) -> None:
         """What the tables of this transaction draw from or are made of may have been dropped."""
-        for id_ in self._txn.relied:
+        for id_ in self._txn.declared.relied:
             if id_ not in newest:
                 raise errors.SerializationFailure(detail=f"object {id_}, which a change refers to, was dropped")
 
@@ -136,7 +136,7 @@ class Rebase:
         """Nobody misses what became of the rows of a table that is gone because of rows that they referred to."""
         indexes = self._txn.buffer.indexes
         gone = [index_id for index_id, b in indexes.items() if b.plan.table_id == table_id and not b.is_empty]
-        if gone and table_id in self._txn.addressed:
+        if gone and table_id in self._txn.declared.addressed:
             raise refused(self._txn.buffer.fits[table_id].table.name, GONE)
         for index_id in gone:
             del indexes[index_id]
@@ -152,12 +152,11 @@ class Rebase:
 
     def _follow(self, now: Table, at: Seq) -> None:
         """What holds the rows now may be another index than the one by which they are known to have been locked."""
-        for table in {row.table.version: row.table for row in self._txn.locked if row.table.id == now.id}.values():
+        declared = self._txn.declared
+        for table in {row.table.version: row.table for row in declared.locked if row.table.id == now.id}.values():
             later = self._txn.epoch.schemas.versions(now.id, table.version)
             if any(t.primary.id != table.primary.id for t in later if t.version <= now.version):
-                rows = [
-                    row for row in self._txn.locked if row.table.id == now.id and row.table.version == table.version
-                ]
+                rows = [row for row in declared.locked if row.table.id == now.id and row.table.version == table.version]
                 keep_locks(self._txn, rows, now, at)
 
     # Entries.

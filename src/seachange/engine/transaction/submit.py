@@ -85,7 +85,7 @@ def commit_transaction(txn: TransactionState, rebase: Refit) -> Seq | None:
         for buffer in txn.buffer.indexes.values():
             _add_entries(txn, draft, buffer)
             _add_staged(txn, draft, buffer)
-        if not draft.touched and not txn.pending and not txn.jobs:
+        if not draft.touched and not txn.pending and not txn.declared.jobs:
             return None
         draft.watched += txn.reads.indexes
         _add_declared(txn, draft)
@@ -109,7 +109,7 @@ def _add_declared(txn: TransactionState, draft: _Draft) -> None:
             draft.writes[unsaid_hash(ObjectKind.DATABASE.value, created.name, created.name)] = txn.epoch.applied
         elif isinstance(created, SchemaObject):
             draft.writes[unsaid_hash(ObjectKind.SCHEMA.value, created.database, created.name)] = txn.epoch.applied
-    for keys in (txn.write_locks.writes, txn.changed):
+    for keys in (txn.write_locks.writes, txn.declared.changed):
         for key, base in keys.items():
             draft.writes[key] = min(base, draft.writes.get(key, base))
 
@@ -182,7 +182,7 @@ def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
 
 def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
-    oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
+    oldest = min([*draft.writes.values(), *txn.declared.shares.values(), *staged, txn.snapshot])
     validated = oldest
     sent_back, fenced, relabelled = count(), count(), count()
     while True:
@@ -190,7 +190,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
         txn.client.interrupts.check()
         # By what is applied here; whatever was taken away since sends the commit back by its version.
         txn.rights.validate()
-        keys = WriteSet(draft.writes, {**txn.shares, **txn.rights.shares()}, oldest, draft.listed)
+        keys = WriteSet(draft.writes, {**txn.declared.shares, **txn.rights.shares()}, oldest, draft.listed)
         try:
             validated = validate(txn, keys, validated)
         except errors.SerializationFailure as problem:
@@ -214,7 +214,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
             case Conflict():
                 txn.epoch.catch_up()
                 _note_conflicts(txn, keys)
-                raise (published_conversion(txn) if txn.unconverted else None) or refusal(outcome, txn)
+                raise (published_conversion(txn) if txn.declared.unconverted else None) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REBASES_MAX:
                 txn.is_adapted = True
                 _adapt(txn, draft, *rebase())
@@ -293,7 +293,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
     changes = txn.pending.descriptor_changes()
     # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it. Nor
     # may one that needed a right which is taken away.
-    fenced = txn.fenced | txn.pending.narrowed()
+    fenced = txn.declared.fenced | txn.pending.narrowed()
     raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in fenced)
     return CommitRequest(
         commit_id=CommitId(txn.parts.entropy.token(16)),
@@ -301,15 +301,15 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         oldest=oldest,
         versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
         writes=_written(draft),
-        shares=tuple({*txn.shares, *draft.read_keys, *txn.rights.shares()}),
-        bulk=tuple({*draft.bulk, *txn.relied_empty, *draft.watched}),
+        shares=tuple({*txn.declared.shares, *draft.read_keys, *txn.rights.shares()}),
+        bulk=tuple({*draft.bulk, *txn.declared.relied_empty, *draft.watched}),
         touched=tuple(dict.fromkeys([*draft.touched, *txn.pending.replaced()])),
         batches=tuple(draft.batches),
         segments=tuple(draft.segments),
         descriptors=changes,
         raises=raises,
         generations=txn.pending.new_indexes(),
-        jobs=tuple(txn.jobs),
+        jobs=tuple(txn.declared.jobs),
         actor=txn.client.actor,
         reads=tuple({*txn.reads.names, *draft.changed_rows}),
     )

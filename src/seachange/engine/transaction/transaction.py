@@ -46,7 +46,7 @@ class Transaction(TransactionWrites):
         if not is_current(self, head):
             advance(self, head)
         self.snapshot, self.is_held = head, False
-        if self.buffer.is_empty and not self.pending and not self.locked:
+        if self.buffer.is_empty and not self.pending and not self.declared.locked:
             limits = [limit.seq for limit in self.shapes.limits.values()]
             self.epoch.registry.move(self._ticket, min([head, *limits]))
 
@@ -62,7 +62,7 @@ class Transaction(TransactionWrites):
     def _forget_attempt(self) -> None:
         """Tables that the statement has used first, and has not written to yet, may have another shape when it is run
         again: that is the first which its client sees."""
-        locked = {row.table.id for row in self.locked}
+        locked = {row.table.id for row in self.declared.locked}
         for id_ in self.shapes.forget_attempt():
             if id_ not in locked:
                 self.used.pop(id_, None)
@@ -97,7 +97,7 @@ class Transaction(TransactionWrites):
         # What stood against the head may have gone with what was done since.
         self.shapes.limits.clear()
         # So has what was declared of rows that were locked before, if their table has moved since.
-        for row in self.locked:
+        for row in self.declared.locked:
             self.used[row.table.id] = min(row.table.version, self.used.get(row.table.id, row.table.version))
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
@@ -120,7 +120,7 @@ class Transaction(TransactionWrites):
 
     @property
     def has_writes(self) -> bool:
-        return not self.buffer.is_empty or bool(self.pending) or bool(self.jobs)
+        return not self.buffer.is_empty or bool(self.pending) or bool(self.declared.jobs)
 
     def commit(self, resume: Callable[[], bool] | None = None) -> Seq | None:
         """Makes the writes durable and visible to all; gives their sequence, None if there was nothing to commit.

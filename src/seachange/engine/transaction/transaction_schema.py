@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from seachange import errors
+from seachange.engine.buffer.declarations import Declarations
 from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.rights import Rights
 from seachange.engine.buffer.shapes import Shapes
 from seachange.engine.buffer.write_buffer import RowsFit, WriteBuffer
-from seachange.engine.buffer.write_locks import LockedRow, WriteLocks
+from seachange.engine.buffer.write_locks import WriteLocks
 from seachange.engine.context.drawn_values import DrawnTape
 from seachange.engine.context.statement_context import BLOCK, StatementContext, TransactionMode
 from seachange.engine.locks.session_context import SessionContext, driven_by_hand
@@ -27,9 +28,9 @@ from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.registry import OpenWriter, SnapshotPins
 from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
-from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.isolation import Isolation
-from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.jobs import JobId, JobRecord
 from seachange.model.locking import WEAK_TABLE_LOCKS, LockPolicy, TableLock
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import Access
@@ -75,26 +76,11 @@ class TransactionSchema:
         self._may_write = may_write and as_of is None
         self.buffer = WriteBuffer()
         self.pending = PendingSchema()
-        # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
+        # Tables used, with the version that they were planned with.
         self.used: dict[DescriptorId, int] = {}
         # What these look like to its statements.
         self.shapes = Shapes()
-        # Objects that what it publishes refers to: they must not be gone by then.
-        self.relied: dict[DescriptorId, int] = {}
-        self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
-        # Tables of which no writer may commit that planned with an older version than this transaction publishes.
-        self.fenced: set[TableId] = set()
-        # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
-        self.shares: dict[KeyHash, Seq] = {}
-        # Tables that it was told to write to; to others it writes by the actions of foreign keys alone.
-        self.addressed: set[DescriptorId] = set()
-        # Rows that it has locked, and may not have written.
-        self.locked: list[LockedRow] = []
-        self.unconverted: dict[KeyHash, errors.Error] = {}
-        # Jobs that begin with the commit of this transaction, which then stands for one statement.
-        self.jobs: list[JobChange] = []
-        # What its changes of descriptors conflict by, with the snapshots that they were planned at.
-        self.changed: dict[KeyHash, Seq] = {}
+        self.declared = Declarations()
         # Whether a commit has put the buffer into another form than its statements left it in.
         self.is_adapted = False
         # Tables that the statement under way has looked at, and the values that were drawn for it.
@@ -112,7 +98,7 @@ class TransactionSchema:
         # What is read lazily, later in the transaction, stays as it was.
         self.holds = SnapshotPins()
         self.client = client if client is not None else driven_by_hand(self._ticket)
-        self.write_locks = WriteLocks(epoch, self._ticket, self.client, self.shares)
+        self.write_locks = WriteLocks(epoch, self._ticket, self.client, self.declared.shares)
         self.write_locks.is_shared = mode.is_contended
         self.enter(StatementContext())
         epoch.tables.enter(self._ticket, self.write_locks)
@@ -423,7 +409,7 @@ class TransactionSchema:
 
     def written_versions(self) -> dict[DescriptorId, int]:
         """The version vector of the commit: what its plans depended on."""
-        known = {**self.rights.versions(), **self.relied, **self.planned_versions()}
+        known = {**self.rights.versions(), **self.declared.relied, **self.planned_versions()}
         return {id_: version for id_, version in known.items() if id_ not in self.pending.versions()}
 
     def _check_writable(self) -> None:

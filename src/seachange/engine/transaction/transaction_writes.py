@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from seachange import errors
 from seachange.changer.job import Job, job_change
+from seachange.engine.buffer.declarations import DeclarationsMark
 from seachange.engine.buffer.row_writer import RowWriter
 from seachange.engine.buffer.segment_staging import abandon
 from seachange.engine.buffer.write_locks import (
@@ -77,9 +78,7 @@ class Checkpoint:
     mark: Mark
     write_locks: StepMark
     used: dict[DescriptorId, int]
-    locked: int
-    relied_empty: int
-    unconverted: int
+    declared: DeclarationsMark
 
 
 class TransactionWrites(TransactionReads):
@@ -98,12 +97,11 @@ class TransactionWrites(TransactionReads):
 
     def mark(self) -> Mark:
         deferral = self._foreign_keys.deferral
-        return self.buffer.mark(), self.pending.mark(), len(self.shares), deferral, self.rights.mark()
+        return self.buffer.mark(), self.pending.mark(), len(self.declared.shares), deferral, self.rights.mark()
 
     def checkpoint(self) -> Checkpoint:
         """To go back to before the statements of a block that are run again."""
-        counts = len(self.locked), len(self.relied_empty), len(self.unconverted)
-        return Checkpoint(self.mark(), self.write_locks.mark(), dict(self.used), *counts)
+        return Checkpoint(self.mark(), self.write_locks.mark(), dict(self.used), self.declared.mark())
 
     def undo_to(self, to: Checkpoint, step: StepMark) -> None:
         """Undoes all statements since; `step` is how many keys were locked when the first of them had ended. Nothing of
@@ -112,33 +110,26 @@ class TransactionWrites(TransactionReads):
         self.buffer.forget_empty()
         self.used.clear()
         self.used.update(to.used)
-        del self.locked[to.locked :]
-        while len(self.relied_empty) > to.relied_empty:
-            self.relied_empty.popitem()
-        while len(self.unconverted) > to.unconverted:
-            self.unconverted.popitem()
+        self.declared.undo_to(to.declared)
         self.write_locks.go_back(to.write_locks, step)
         self.is_adapted = False
 
     def reset(self, mark: Mark) -> None:
-        """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
-        while len(self.shares) > mark[2]:
-            self.shares.popitem()
+        """Undoes everything since `mark`: a statement that failed leaves none of its writes."""
+        self.declared.reset(shares=mark[2])
         self.pending.reset(mark[1])
-        self.jobs.clear()
         self._foreign_keys.deferral = mark[3]
         self.rights.reset(mark[4])
         self._abandon(self.buffer.reset(mark[0]))
 
     def savepoint(self) -> SavepointMark:
-        return SavepointMark(self.mark(), self.write_locks.begin_scope(), len(self.locked), len(self.changed))
+        counts = len(self.declared.locked), len(self.declared.changed)
+        return SavepointMark(self.mark(), self.write_locks.begin_scope(), *counts)
 
     def back_to(self, mark: SavepointMark) -> None:
-        """Takes back everything since a savepoint, and releases the locks that were taken since."""
+        """Undoes everything since a savepoint, and releases the locks that were taken since."""
         self.reset(mark.writes)
-        del self.locked[mark.locked :]
-        while len(self.changed) > mark.changed:
-            self.changed.popitem()
+        self.declared.back_to(mark.locked, mark.changed)
         self.write_locks.back_to(mark.write_locks)
 
     # Descriptors.
@@ -178,9 +169,9 @@ class TransactionWrites(TransactionReads):
     def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """What the change conflicts by: the table, and every name that a relation or type is given or loses by it."""
         for role in _roles_named(after) - _roles_named(before):
-            self.shares.setdefault(role_hash(role), self.snapshot)
+            self.declared.shares.setdefault(role_hash(role), self.snapshot)
         if isinstance(before, Role) and (after is None or after.name != before.name):
-            self.changed.setdefault(role_hash(before.name), self.snapshot)
+            self.declared.changed.setdefault(role_hash(before.name), self.snapshot)
         if before is not None and after is not None and is_relabelled(before, after):
             # Beside any other change, which is then made of what it finds.
             return
@@ -189,18 +180,18 @@ class TransactionWrites(TransactionReads):
         keys = {name_hash(*name) for name in names} | ({change_hash(table.id)} if table is not None else set())
         if not self.is_autocommit:
             # It may stay open for long: others wait for its end, and are not surprised by it.
-            write_locks = [WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
+            write_locks = [WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.declared.changed.keys())]
             self.write_locks.lock(write_locks, LockPolicy.WAIT)
             self.write_locks.check(write_locks, self.snapshot)
         for key in keys:
-            self.changed.setdefault(key, self.snapshot)
+            self.declared.changed.setdefault(key, self.snapshot)
 
     def rely_on(self, objects: Iterable[Descriptor]) -> None:
         for descriptor in objects:
             if not self.pending.changed(descriptor.id):
-                self.relied[descriptor.id] = descriptor.version
+                self.declared.relied[descriptor.id] = descriptor.version
                 # Whoever changes it at the same time has planned without knowing of this.
-                self.shares.setdefault(change_hash(descriptor.id), self.snapshot)
+                self.declared.shares.setdefault(change_hash(descriptor.id), self.snapshot)
 
     def check_newest(self, ids: Iterable[DescriptorId]) -> None:
         if not self.is_autocommit and self.isolation is not Isolation.READ_COMMITTED:
@@ -240,8 +231,8 @@ class TransactionWrites(TransactionReads):
         )
         # It may begin with a wait, and publish nothing yet.
         for id_ in job.descriptors:
-            self.changed.setdefault(change_hash(id_), self.snapshot)
-        self.jobs.append(job_change(job, f"began: {statement}"))
+            self.declared.changed.setdefault(change_hash(id_), self.snapshot)
+        self.declared.jobs.append(job_change(job, f"began: {statement}"))
         return job.id
 
     def is_empty(self, index_id: IndexId) -> bool:
@@ -256,10 +247,10 @@ class TransactionWrites(TransactionReads):
     def rely_on_empty(self, index_id: IndexId) -> None:
         table = next(t for t in self.tables() if index_id in t.index_by_id)
         if not self.pending.is_new(table):
-            self.relied_empty[index_id] = (table, self.snapshot)
+            self.declared.relied_empty[index_id] = (table, self.snapshot)
 
     def fence(self, table_ids: Collection[TableId]) -> None:
-        self.fenced |= set(table_ids)
+        self.declared.fenced |= set(table_ids)
 
     # Rows.
 
@@ -274,7 +265,7 @@ class TransactionWrites(TransactionReads):
         policy: LockPolicy,
         most: int | None = None,
     ) -> Sequence[bool]:
-        self.addressed.add(table.id)
+        self.declared.addressed.add(table.id)
         plan = self._write_plan(table, TableLock.ROW_SHARE).primary
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
@@ -289,7 +280,7 @@ class TransactionWrites(TransactionReads):
             n for n, key in enumerate(keys) if taken[n] and (own is None or plan.codec.encode(key) not in own.entries)
         ]
         self.write_locks.declare([claim for n in others for claim in write_locks[n]], self.snapshot)
-        self.locked += [LockedRow(table, keys[n], strength, self.snapshot) for n in others]
+        self.declared.locked += [LockedRow(table, keys[n], strength, self.snapshot) for n in others]
         return taken
 
     def _lock_coming(
@@ -314,7 +305,7 @@ class TransactionWrites(TransactionReads):
         self._writer(self._write_plan(table)).check(rows)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self.addressed.add(table.id)
+        self.declared.addressed.add(table.id)
         writer = self._writer(self._write_plan(table))
         derived = self._derive_new(writer.plan, rows)
         writer.check(derived)
@@ -334,7 +325,7 @@ class TransactionWrites(TransactionReads):
         self.write_locks.take(write_locks, self.snapshot, plan.table.id, changes)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
-        self.addressed.add(table.id)
+        self.declared.addressed.add(table.id)
         self.write_update(table, old, new)
         self._foreign_keys.updated(table, old, new)
 
@@ -359,7 +350,7 @@ class TransactionWrites(TransactionReads):
             writer.insert(after)
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
-        self.addressed.add(table.id)
+        self.declared.addressed.add(table.id)
         self.write_delete(table, old)
         self._foreign_keys.deleted(table, old)
 
@@ -384,7 +375,7 @@ class TransactionWrites(TransactionReads):
 
     def insert_bulk(self, table: Table, write: Callable[[BulkInsert, WritePlan], int], checked: bool = False) -> int:
         """`write` gives the number of rows; `checked`: it has seen to what each of them must fulfil by itself."""
-        self.addressed.add(table.id)
+        self.declared.addressed.add(table.id)
         plan = self._write_plan(table)
         with self._in_bulk(table):
             load = BulkInsert(self, plan)
@@ -409,7 +400,7 @@ class TransactionWrites(TransactionReads):
         )
 
     def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
-        self.addressed.add(table.id)
+        self.declared.addressed.add(table.id)
         plan = self._write_plan(table)
         with self._in_bulk(table):
             self._take_rows(plan)

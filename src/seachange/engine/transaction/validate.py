@@ -61,7 +61,7 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
     staged = {i: b for i, b in txn.buffer.indexes.items() if any(file.hashes is None for file in b.staged)}
     if staged:
         _check_staged(txn, staged, checked, validated)
-    for table, snapshot in txn.relied_empty.values():
+    for table, snapshot in txn.declared.relied_empty.values():
         if validated > snapshot and not epoch.image(table, table.primary, validated).is_empty(validated):
             raise conflict_with(validated)
     return validated

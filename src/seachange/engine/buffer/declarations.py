@@ -1,0 +1,77 @@
+"""What a transaction declares with its commit, besides the rows of its buffer and its changed descriptors.
+
+**Invariant:** whatever a statement relied on or locked is declared before the statement ends; a statement or savepoint
+that is rolled back takes its declarations with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from seachange import errors
+from seachange.engine.buffer.write_locks import LockedRow
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.jobs import JobChange
+from seachange.model.schema.descriptor import Table
+
+
+@dataclass(frozen=True, slots=True)
+class DeclarationsMark:
+    """How many there were before a statement of a block."""
+
+    locked: int
+    relied_empty: int
+    unconverted: int
+
+
+@dataclass(slots=True)
+class Declarations:
+    # Objects that published descriptors refer to, in these versions: they must still exist at the commit.
+    relied: dict[DescriptorId, int] = field(default_factory=dict)
+    # Indexes that were empty, with their tables and the snapshots at which they were.
+    relied_empty: dict[IndexId, tuple[Table, Seq]] = field(default_factory=dict)
+    # Tables of which no writer may commit that planned with an older version than this transaction publishes.
+    fenced: set[TableId] = field(default_factory=set)
+    # Keys of other tables that rows of this transaction refer to, with the snapshots at which they existed.
+    shares: dict[KeyHash, Seq] = field(default_factory=dict)
+    # Of the shares, those of conversions that had no value, and why.
+    unconverted: dict[KeyHash, errors.Error] = field(default_factory=dict)
+    # Tables that statements named to write to or to lock rows of; others are written by foreign keys alone.
+    addressed: set[DescriptorId] = field(default_factory=set)
+    # Rows that were locked, and may not have been written.
+    locked: list[LockedRow] = field(default_factory=list)
+    # What the changes of descriptors conflict by, with the snapshots that they were planned at.
+    changed: dict[KeyHash, Seq] = field(default_factory=dict)
+    # Jobs that begin with the commit of this transaction, which then is one statement.
+    jobs: list[JobChange] = field(default_factory=list)
+
+    def mark(self) -> DeclarationsMark:
+        return DeclarationsMark(len(self.locked), len(self.relied_empty), len(self.unconverted))
+
+    def undo_to(self, mark: DeclarationsMark) -> None:
+        """Removes what the statements since the mark have declared."""
+        del self.locked[mark.locked :]
+        drop_newest(self.relied_empty, mark.relied_empty)
+        drop_newest(self.unconverted, mark.unconverted)
+
+    def reset(self, shares: int) -> None:
+        """A statement has failed; there were so many shares before it."""
+        drop_newest(self.shares, shares)
+        self.jobs.clear()
+
+    def back_to(self, locked: int, changed: int) -> None:
+        """ROLLBACK TO a savepoint, at which there were so many."""
+        del self.locked[locked:]
+        drop_newest(self.changed, changed)
+
+
+class _Stack(Sized, Protocol):
+    def popitem(self) -> object: ...
+
+
+def drop_newest(kept: _Stack, count: int) -> None:
+    """Leaves the oldest `count` items of a dictionary."""
+    while len(kept) > count:
+        kept.popitem()
