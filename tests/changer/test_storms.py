@@ -31,7 +31,7 @@ def test_cancel_is_not_undone_by_later_requests(node: Node, later: str):
 
     def storm() -> None:
         ask(node, f"cancel job {job_id}")
-        with pytest.raises(errors.NotInPrerequisiteState, match="being taken back") as caught:
+        with pytest.raises(errors.NotInPrerequisiteState, match="being reverted") as caught:
             ask(node, f"{later} job {job_id}")
         refused.append(caught.value.sqlstate)
 

@@ -1,8 +1,8 @@
 """The values of sequences that a node has taken from the catalog, and what a session has drawn.
 
-**Invariant:** values are taken by a transaction of the catalog's own before anybody sees them, and never put back once
-somebody has: so none is given twice, whatever becomes of transactions and processes. What a node took in advance
-(CACHE) and nobody has seen is put back when it closes, if nobody has taken any since.
+**Invariant:** values are taken by a transaction of the catalog's own before any session sees them, and never put back
+once one has: so none is given twice, even after a rollback or crash. What a node took in advance (CACHE) and no session
+has seen is put back when the node closes, if no other has taken any since.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, Sequ
 
 @dataclass(slots=True)
 class _Held:
-    """Values taken under one version of a sequence; `following` is the first that nobody has seen."""
+    """Values taken under one version of a sequence; `following` is the first that no session has seen."""
 
     version: int
     block: SequenceBlock

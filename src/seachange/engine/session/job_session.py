@@ -88,7 +88,7 @@ class JobStatement:
             record = self._node.parts.catalog.job(job_id)
         except errors.Error:
             hint = (
-                f"The catalog cannot be told now: job {job_id} goes on when it can. CANCEL JOB {job_id} ends it then."
+                f"The catalog is out of reach: job {job_id} goes on when it is back. CANCEL JOB {job_id} ends it then."
             )
             return errors.remembered(problem.sqlstate, str(problem), hint)
         if record is None or record.request is JobRequest.CANCEL or record.status in FINISHED:

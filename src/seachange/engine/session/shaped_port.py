@@ -56,7 +56,7 @@ class ShapedPort(PinnedPort):
         return found
 
     def tables(self) -> tuple[Table, ...]:
-        """For the catalogs, which tell of a table whatever the statement could read of it."""
+        """For the catalogs, which list a table even if the statement could not read it."""
         changed, show = self._transaction.changes_table, self._transaction.shapes.show
         return tuple(table if changed(table) else show(table) for table in self._port.tables())
 

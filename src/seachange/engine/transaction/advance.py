@@ -1,7 +1,8 @@
 """How an open READ COMMITTED transaction goes on to the head, when others have changed tables that it has used.
 
-What it has buffered is rebased (`refit.py`): from then on it is as if its statements had been planned with the newer
-version. Where that cannot be, the table has a limit, and whoever needs the table reads as of it; the commit rebases.
+What it has buffered is rebased (`rebase.py`): from then on it is as if its statements had been planned with the newer
+version. Where that cannot be, the table has a limit: a statement that needs the table reads as of it, and the commit
+rebases.
 
 **Invariant:** the rows that a transaction has buffered fit the version that each of its statements plans with, up to
 names. A statement that goes back to a limit, and there meets rows which have gone on, is refused (40001).

@@ -1,7 +1,7 @@
-"""That a session uses a database, told to all nodes: it is neither dropped nor renamed meanwhile.
+"""The use of a database by a session, known to all nodes: it is neither dropped nor renamed meanwhile.
 
 **Invariant:** a session holds a share of its database, in the epoch of its transactions, before it looks at anything in
-it; whoever drops or renames the database holds it alone until the commit. The database that is always there needs none.
+it; a transaction that drops or renames the database holds it alone until the commit. The default database needs none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What may be asked of a job: a pause, that it goes on, that it is taken back.
+"""Requests to a job: pause, resume, cancel.
 
-**Invariant:** a cancel that was accepted is heeded: it is written at the revision at which the job was seen to be
+**Invariant:** a cancel that was accepted takes effect: it is written at the revision at which the job was seen to be
 before its point of no return, and refuses whatever is published from that revision. Nothing that is asked later
 replaces it.
 """
@@ -51,4 +51,4 @@ def _find(catalog: Catalog, job_id: JobId) -> JobRecord:
 def _refusal(record: JobRecord) -> errors.Error:
     if record.status in FINISHED:
         return errors.NotInPrerequisiteState(detail=f"job {record.id} is over: {record.status}")
-    return errors.NotInPrerequisiteState(detail=f"job {record.id} is being taken back")
+    return errors.NotInPrerequisiteState(detail=f"job {record.id} is being reverted")

@@ -6,7 +6,7 @@ besides, entries of indexes that have come since, the primary one among them, an
 derived from the rows as they were before the transaction and as it leaves them. A column that was converted has its
 values by the expression of a version in between.
 
-**Invariant:** the entries that a refit adds are those that the statements would have written, had they been planned
+**Invariant:** the entries that a rebase adds are those that the statements would have written, had they been planned
 with the newest version; uniqueness and references are checked at what the node has applied, and from there on by the
 commit. What it takes out of an index, and the rows that it puts into a new primary one, conflict with whatever was
 written since the statements read them.
@@ -133,7 +133,7 @@ class Rebase:
         return None
 
     def _drop(self, table_id: DescriptorId) -> list[IndexId]:
-        """Nobody misses what became of the rows of a table that is gone because of rows that they referred to."""
+        """Rows of a dropped table that only foreign keys have changed may be lost with it."""
         indexes = self._txn.buffer.indexes
         gone = [index_id for index_id, b in indexes.items() if b.plan.table_id == table_id and not b.is_empty]
         if gone and table_id in self._txn.declared.addressed:
@@ -175,7 +175,7 @@ class Rebase:
         )
         writer.check(new)
         self._check_values(rows.table, rows.new, at)
-        # Entries with values that the buffer does not have yet are written anew.
+        # Entries with values that the buffer does not have yet are written again.
         known = {plan.index.id: plan for plan in old.entries if rows.fits(plan)}
         kept = {plan.index.id for plan in after.entries}
         stale = [plan.index.id for plan in old.entries if plan.index.id in kept and plan.index.id not in known]

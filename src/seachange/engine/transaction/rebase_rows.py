@@ -1,6 +1,6 @@
 """The rows that a transaction writes to a table, as the newest version of the table sees them.
 
-**Invariant:** a value that others can see stays what it is. What was drawn for a row when rows were written anew
+**Invariant:** a value that others can see stays what it is. What was drawn for a row when rows were written again
 is read from there; only for rows that come with the transaction are values drawn.
 """
 
@@ -259,7 +259,7 @@ def _converted(txn: WritingTransaction, table: Table, rows: list[Row], failed: F
 def _replace_columns(
     txn: WritingTransaction, old: Table, new: Table, rows: list[Row], failed: Failures
 ) -> tuple[Table, list[Row]]:
-    """Columns that took the place of others in one version, when nobody knew of rows: there is none that has both."""
+    """Columns that took the place of others in one version, when the table had no rows: no row has both."""
     came = [c for c in new.columns if c.origin is not None and c.id not in old.column_by_id]
     if not came or not rows:
         return old, rows
@@ -275,7 +275,7 @@ def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> N
     for column_id, problem in failed.items():
         column = now.column_by_id.get(column_id)
         if column is not None and column.state is State.PUBLIC:
-            # What stands for itself is run again.
+            # A statement in autocommit is run again.
             raise refused(now.name, OTHER_COLUMN) if txn.is_autocommit else problem
 
 

@@ -39,7 +39,7 @@ class RoleConnection:
         role = epoch.schemas.newest.roles.get(self._role)
         if role is not None and not role.superuser and role.connection_limit >= 0:
             if not self._take(role, epoch):
-                # A process that was killed holds none; somebody has to say so.
+                # A process that was killed holds none; the catalog learns it from its expiry.
                 self._expire()
                 if not self._take(role, epoch):
                     raise errors.TooManyOfRole(role=self._role)

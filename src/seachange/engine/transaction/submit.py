@@ -1,7 +1,7 @@
 """From a transaction's buffer to a commit in the log.
 
-The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were taken back
-are written anew. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
+The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were removed
+are written again. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
 
 **Invariant:** a refusal leaves the buffer and the staged files as they were, unless the buffer `is_adapted`: the
 transaction may be resumed.
@@ -68,7 +68,7 @@ class _Draft:
     batches: list[InlineBatch] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     local: list[LocalRows] = field(default_factory=list)
-    # Of a SERIALIZABLE transaction: indexes that nobody may touch unseen, and keys that it has read.
+    # Of a SERIALIZABLE transaction: indexes that no other commit may touch unseen, and keys that it has read.
     watched: list[IndexId] = field(default_factory=list)
     read_keys: list[KeyHash] = field(default_factory=list)
     # Keys that a bulk write lists, with its snapshot.
@@ -94,7 +94,7 @@ def commit_transaction(txn: TransactionState, rebase: Refit) -> Seq | None:
         _abandon(txn, txn.buffer.useless_segments())
         return committed
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
-        # Nobody knows whether the files are referred to: they stay intents of this epoch.
+        # It is unknown whether the files are referred to: they stay intents of this epoch.
         raise
     except errors.Error:
         staged = {segment.id for segment in txn.buffer.staged_segments()}
@@ -134,7 +134,7 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
 
 def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
     """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key. One of
-    the primary index to come does both: to whoever writes when it has come, the row is known by it alone."""
+    the primary index to come does both: a writer that comes after it knows the row by it alone."""
     if plan.holds_rows:
         draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
         if op is not Op.INSERT:
@@ -186,7 +186,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
     validated = oldest
     sent_back, fenced, relabelled = count(), count(), count()
     while True:
-        # The last moment to hear of an interrupt: what is sent may be committed.
+        # The last check for an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
         # By what is applied here; whatever was taken away since sends the commit back by its version.
         txn.rights.validate()
@@ -266,8 +266,8 @@ def _adapt(txn: TransactionState, draft: _Draft, added: list[IndexId], removed: 
 
 
 def _list_keys(txn: TransactionState, draft: _Draft) -> None:
-    """On a busy table somebody always commits between the check and the lock. A bulk write that lists its keys is
-    checked under the lock like any other, at the cost of a hash for each of its rows."""
+    """On a busy table another transaction always commits between the check and the lock. A bulk write that lists its
+    keys is checked under the lock like any other, at the cost of a hash for each of its rows."""
     for index_id in draft.bulk:
         plan = txn.buffer.indexes[index_id].plan
         for file in txn.buffer.indexes[index_id].staged:

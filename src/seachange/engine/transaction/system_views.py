@@ -1,4 +1,4 @@
-"""What the engine tells of itself: the rows of the views.
+"""The rows of the system views.
 
 **Invariant:** `leases` lists no version below its `min_version`: a transaction planned with such a version is rebased
 when it commits.
@@ -127,7 +127,7 @@ def _job_stages(source: _Source) -> Iterator[Row]:
 
 def _leases(source: _Source) -> Iterator[Row]:
     """Who may still commit with which version: open transactions, and for each node its mark. A version that the
-    catalog no longer accepts is held by nobody; whoever planned with it is made to fit the newest when it commits."""
+    catalog no longer accepts is held by no transaction; one that planned with it is rebased when it commits."""
     parts, epoch = source.parts, source.epoch
     newest = source.tables
     lowest = parts.catalog.min_versions()

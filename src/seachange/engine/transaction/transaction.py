@@ -132,7 +132,7 @@ class Transaction(TransactionWrites):
             with self.epoch.noticing_end():
                 return self._commit(resume)
         except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
-            # Nobody knows whether the files are referred to: they stay intents of this epoch.
+            # It is unknown whether the files are referred to: they stay intents of this epoch.
             raise
         except errors.Error:
             self._abandon(self.buffer.staged_segments())

@@ -34,7 +34,7 @@ Row = tuple[Any, ...]
 
 
 class TransactionReads(TransactionSchema):
-    # By which the relations of scans are told apart.
+    # Numbers the relations of scans.
     _scans = 0
 
     # Scans.

@@ -152,13 +152,13 @@ class TransactionSchema:
         return self.context.search_path
 
     def known(self) -> dict[str, Any]:
-        """What functions tell of the transaction in this statement."""
+        """The values that functions return about the transaction in this statement."""
         who = {SESSION_ROLE: self.actor.user, SESSION_USER: self.session.session_user}
         return {**self.moments, SESSION_SCHEMA: self.current_schema, **who}
 
     @property
     def moments(self) -> dict[str, int]:
-        """What functions of time tell in this statement."""
+        """The values that functions of time return in this statement."""
         return {TRANSACTION: self._began_us, STATEMENT: self._statement_us, CLOCK: self.parts.clock.wall_us()}
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
@@ -384,7 +384,7 @@ class TransactionSchema:
 
     def lock_table(self, table: Table, mode: TableLock, policy: LockPolicy) -> None:
         if is_temporary(table.schema) or self.pending.is_new(table):
-            # It is nobody else's.
+            # No other transaction sees it.
             return
         if mode not in WEAK_TABLE_LOCKS:
             self.write_locks.lock_table(table.id, mode, policy)

@@ -150,7 +150,7 @@ class TransactionWrites(TransactionReads):
         self.pending.revive(dropped, after)
 
     def _refuse_lost_values(self, dropped: Table) -> None:
-        """Its rows may have values of enum types that nobody looked for in them when they were dropped."""
+        """Its rows may have values of enum types that were not searched for in them when they were dropped."""
         if not dropped.enum_places:
             return
         drops = {found.id: found.dropped_at for found in self.parts.catalog.dropped()}
@@ -190,7 +190,7 @@ class TransactionWrites(TransactionReads):
         for descriptor in objects:
             if not self.pending.changed(descriptor.id):
                 self.declared.relied[descriptor.id] = descriptor.version
-                # Whoever changes it at the same time has planned without knowing of this.
+                # A concurrent change of it was planned without knowing of this one.
                 self.declared.shares.setdefault(change_hash(descriptor.id), self.snapshot)
 
     def check_newest(self, ids: Iterable[DescriptorId]) -> None:
@@ -207,7 +207,7 @@ class TransactionWrites(TransactionReads):
                 raise errors.RowChanged(seq=head)
 
     def hold_alone(self, database: Database) -> None:
-        # A process that was killed uses nothing; somebody has to say so.
+        # A process that was killed uses nothing; the catalog learns it from its expiry.
         self.parts.catalog.expire_nodes()
         hold_alone(database, self.write_locks)
 
@@ -292,7 +292,7 @@ class TransactionWrites(TransactionReads):
         taken: list[bool],
         policy: LockPolicy,
     ) -> None:
-        """Whoever comes when another primary index has taken the place of this one knows the rows by that alone."""
+        """A transaction that comes after another primary index has replaced this one knows the rows by that alone."""
         plan = self._write_plan(table, TableLock.ROW_SHARE).entry(index.id)
         found = {n: row for n, key in enumerate(keys) if taken[n] and (row := self.peek(table, key)) is not None}
         for n, row in zip(found, self.derive(table, list(found.values())), strict=True):

@@ -105,7 +105,7 @@ def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segm
         buffer = txn.buffer.indexes.get(segment.index_id)
         if buffer is None:
             continue
-        # A bulk insert brings keys that no row had; so may a bulk update. Told apart key by key, it would take long.
+        # A bulk insert brings keys that no row had; so may a bulk update. To compare key by key would take long.
         # Where several rows may have a key, it is the rows that conflict, in the primary index.
         is_key = buffer.plan.holds_rows or buffer.plan.unique_width
         if is_key and any(f.brings_keys and f.hashes is not None and f.base < seq for f in buffer.staged):

@@ -2,7 +2,7 @@
 
 The first argument of each is the number of the session that calls it.
 
-**Invariant:** whoever has asked for functions to be made known finds all of them known.
+**Invariant:** a caller that has asked for functions to be registered finds all of them registered.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SessionFunction:
 
 def make_known(cursor: duckdb.DuckDBPyConnection, functions: Iterable[SessionFunction]) -> None:
     """To a DuckDB, unless they are."""
-    # Whoever comes second waits until all of them are known.
+    # A second caller waits until all of them are registered.
     with _LOCK:
         for function in functions:
             try:
