@@ -94,7 +94,7 @@ def test_a_damaged_batch_is_an_error_and_never_data(place: Place, column: str):
             with pytest.raises(errors.InlineRowsDamaged, match=r"public\.t") as caught:
                 session.execute(statement)
             assert caught.value.sqlstate == "XX001"
-            assert "back-up" in (caught.value.hint or "")
+            assert "backup" in (caught.value.hint or "")
         assert session.execute("select * from whole").rows == [(7,)]
         session.execute(f"set seachange.as_of = '{before}'")
         assert session.execute("select * from t").rows == [(1, "before")]
