@@ -20,7 +20,7 @@ class AnomalyRule(IntEnum):
 
 
 class AnomalyKind(Enum):
-    """An item of the definition, and the sentence of which `{at}` names the index, table and key."""
+    """An item of the definition, and a sentence in which `{at}` names the index, table and key."""
 
     FILE_MISSING = (AnomalyRule.COMPLETE_INDEX, "the file {detail} of {at} is missing")
     FILE_DAMAGED = (AnomalyRule.COMPLETE_INDEX, "a file of {at} is damaged: {detail}")
@@ -61,7 +61,7 @@ class AnomalyKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """`key`: the key columns' names and values where one entry or row is concerned."""
+    """`key`: the names and values of the key columns if one entry or row is concerned."""
 
     kind: AnomalyKind
     table: str

@@ -1,10 +1,10 @@
-"""The consistency checker: is what the files and the catalog hold, at one snapshot, consistent with the schema?
+"""The consistency checker: compares the files and the catalog, at one snapshot, with the schema.
 
 Every secondary index is compared with the rows of its table by two independent methods: as sets, by the read plan that
-statements use; and key by key, by look-ups, over rows that a reference reader derives from the segments alone. The
-reference also proves the read plan itself. Constraints of every kind are verified by the same two methods.
-Both work in bounded memory. The first covers everything; the second reads whole indexes up to `KEYWISE_ROWS_MAX` stored
-rows, above that a sample, and says which share; in a full check it reads all, a range of keys after the other.
+statements use; and key by key, by lookups, over rows that a reference reader derives from the segments alone. The
+reference also proves the read plan itself. Constraints of every kind are verified by the same two methods. Both work in
+bounded memory. The first covers everything; the second reads whole indexes up to `KEYWISE_ROWS_MAX` stored rows, above
+that a sample, and reports its share; a full check reads everything, one range of keys after the other.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from seachange.verify.sets import ANOMALIES_MAX, SetComparison
 from seachange.verify.strays import check_folder
 from seachange.verify.subject import CheckedIndex
 
-# A row takes a third of a millisecond for each index. What all rows are is compared as sets; this is about the ways to
-# them, which are the same for thousands of rows as for millions.
+# A row takes a third of a millisecond for each index. All rows are compared as sets; this verifies the access paths,
+# which are the same for thousands of rows as for millions.
 KEYWISE_ROWS_MAX = 2_000
 
-# How many stored rows of an index a full check holds at a time.
+# The number of stored rows of an index that a full check holds in memory.
 RANGE_ROWS_MAX = 50_000
 
 
 @dataclass(slots=True)
 class Report:
-    """`remarks` are what is worth knowing and not wrong."""
+    """`remarks` are notes about things that are not wrong."""
 
     anomalies: list[Anomaly] = field(default_factory=list)
     coverage: list[Coverage] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Report:
     _counts: Counter[tuple[AnomalyKind, str, str]] = field(default_factory=Counter)
 
     def add(self, found: Iterable[Anomaly]) -> None:
-        """More of one kind on one index, found range by range, say nothing new."""
+        """Repeated anomalies of one kind on one index are reported once."""
         for anomaly in found:
             key = anomaly.kind, anomaly.table, anomaly.index
             self._counts[key] += 1
@@ -99,7 +99,7 @@ def _find(snapshot: Snapshot, name: str) -> Table:
 
 
 class TableCheck:
-    """One table at one snapshot. Findings are added to the report."""
+    """One table at one snapshot. Anomalies are added to the report."""
 
     def __init__(self, snapshot: Snapshot, table: Table, rows_max: int, full: bool, report: Report) -> None:
         self._snapshot = snapshot
@@ -117,7 +117,7 @@ class TableCheck:
             problems = check_files(subject, contents[subject.index.id], self._files)
             self._report.add(problems)
             readable = readable and not any(problem.kind in FATAL for problem in problems)
-        # A table with a damaged file has no rows to compare: the damage is the finding.
+        # A table with a damaged file has no rows to compare: the damage is reported.
         if not readable:
             return
         self._note_unsealed(contents.values())
@@ -138,7 +138,7 @@ class TableCheck:
             )
 
     def _is_complete(self, index: Index) -> bool:
-        """An index that is being built has nothing to be compared with before it has its generation."""
+        """An index under construction cannot be compared before it has its generation."""
         return index.state in READABLE or self._read(index).generation is not None
 
     @property
@@ -147,7 +147,7 @@ class TableCheck:
 
     @property
     def _references(self) -> list[tuple[ForeignKey, CheckedIndex]]:
-        """The foreign keys that hold for every row, each with the rows that it refers to."""
+        """The foreign keys that hold for every row, each with the rows that it references."""
         tables = {table.id: table for table in self._snapshot.every_table()}
         keys = [key for key in self._primary.table.foreign_keys if key.state in READABLE]
         return [(key, CheckedIndex(tables[key.parent], tables[key.parent].primary)) for key in keys]
@@ -174,7 +174,8 @@ class TableCheck:
             add(sets.compare_with_rows(self._primary, subject))
 
     def _compare_keys(self, sets: SetComparison, subject: CheckedIndex, contents: IndexContents) -> None:
-        """What the key rule says of an index, against scans and look-ups: of a sample, or of all ranges of keys."""
+        """The entries of an index by the key rule, against scans and lookups: for a sample, or for all ranges of
+        keys."""
         if self._full:
             parts = split_ranges(contents, self._files, self._rows_max)
         else:
@@ -215,7 +216,7 @@ class TableCheck:
 
     @contextmanager
     def _reporting(self, subject: CheckedIndex) -> Iterator[None]:
-        """What the node itself finds damaged is a finding, not the end of the check."""
+        """Damage that the node itself detects is reported, and does not end the check."""
         try:
             yield
         except (errors.SegmentDamaged, errors.InlineRowsDamaged) as problem:

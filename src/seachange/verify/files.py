@@ -1,6 +1,6 @@
-"""The files that an index is made of, against what the catalog recorded of them.
+"""The files of an index, against the catalog's record of them.
 
-Nothing is taken from the node's caches: every byte is read again.
+The node's caches are not used: every byte is read again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seachange.storage.segment_footer import checksum_of, decode_footer, segment
 from seachange.verify.anomalies import Anomaly, AnomalyKind
 from seachange.verify.subject import CheckedIndex
 
-# What makes a file impossible to compare rows with.
+# Anomalies of a file that make it impossible to compare its rows.
 FATAL = frozenset(
     {
         *(

@@ -20,7 +20,7 @@ class KeywiseComparison:
         self._snapshot = snapshot
 
     def compare_look_ups(self, subject: CheckedIndex, reference: Reference) -> list[Anomaly]:
-        """An index against itself: each key that the reference saw must be found, or not found, by a look-up."""
+        """An index against itself: each key of the reference must be found, or not found, by a lookup."""
         found: list[Anomaly] = []
         for row in reference.live.values():
             key = row[: len(subject.key)]
@@ -31,7 +31,8 @@ class KeywiseComparison:
         return found
 
     def compare_rows_with_entries(self, primary: CheckedIndex, rows: Reference, subject: CheckedIndex) -> list[Anomaly]:
-        """From rows to entries: each row's entry is found under its key, and alone under its unique key."""
+        """From rows to entries: each row's entry is found under its key, and it is the only one under its unique
+        key."""
         if not subject.complete:
             return []
         found: list[Anomaly] = []
@@ -45,7 +46,8 @@ class KeywiseComparison:
     ) -> list[Anomaly]:
         """From entries to rows: each entry's row is found under its primary key, with the entry's values."""
         if not subject.complete or not set(primary.key) <= set(subject.columns):
-            # Beside a primary key to come, entries lead to the rows under that; sets of them are compared all the same.
+            # With a primary key under construction, entries lead to rows by that key; sets of them are compared all the
+            # same.
             return []
         positions = [subject.columns.index(column) for column in primary.key]
         entries_held = list(entries.live.values())
@@ -63,11 +65,11 @@ class KeywiseComparison:
         return found
 
     def _entries(self, primary: CheckedIndex, rows: Reference, subject: CheckedIndex) -> Iterator[Row]:
-        """What the rows call for in an index."""
+        """The entries that the rows require in an index."""
         return (entry for entry in self._derive(primary, list(rows.live.values()), subject) if entry is not None)
 
     def _derive(self, primary: CheckedIndex, rows: Sequence[Row], subject: CheckedIndex) -> list[Row | None]:
-        """The entry of each row, by the form in which single rows are written; None if it has none."""
+        """The entry of each row, in the form in which single rows are written; None if it has none."""
         table, index = primary.table, subject.index
         entries = self._snapshot.entries(table, index, primary.whole_rows(rows))
         known = {column_id: place for place, (column_id, _) in enumerate(table.stored_columns(index, table.layout))}

@@ -37,7 +37,7 @@ class Parts(Protocol):
 
 
 class Snapshot(Protocol):
-    """An open transaction: as long as it is, nothing that its snapshot reads is collected."""
+    """An open transaction: while it is open, nothing that its snapshot reads is garbage collected."""
 
     @property
     def parts(self) -> Parts: ...
@@ -52,13 +52,13 @@ class Snapshot(Protocol):
         """Of all databases."""
 
     def broken_checks(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, tuple[Any, ...]]]:
-        """The rows, in the order of `table.columns`, that do not fulfil a check, with its name."""
+        """The rows, in the order of `table.columns`, that violate a check, with its name."""
 
     def fill(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-        """The rows with the values of columns that are generated from others."""
+        """The rows with the values of generated columns."""
 
     def entries(self, table: Table, index: Index, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...] | None]:
-        """The entry that an index stores for each of the rows, None if it has none."""
+        """The entry of an index for each row, None if it has none."""
 
     def rollback(self) -> None: ...
 

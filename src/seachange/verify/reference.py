@@ -1,7 +1,8 @@
-"""A reader of one index that knows only the key rule: of each entry, the newest version at or below the snapshot.
+"""The reference reader: reads one index by the key rule alone, which is that of each entry the newest version at or
+below the snapshot counts.
 
-It shares nothing with the read plan: no image, no positions, no caches. The catalog says which segments and batches
-there are; they are read in sequence order into a dict. Above a limit it reads only some key ranges, spread evenly.
+It shares nothing with the read plan: no image, no positions, no caches. The catalog lists the segments and batches;
+they are read in sequence order into a dict. Above a limit it reads only some key ranges, spread evenly.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class KeyRanges:
 
 @dataclass(slots=True)
 class Reference:
-    """What a snapshot holds, by encoded key: the visible rows, and the keys that were seen and are gone."""
+    """The contents of a snapshot, by encoded key: the visible rows, and the keys that were deleted."""
 
     live: dict[bytes, Row] = field(default_factory=dict)
     gone: dict[bytes, Key] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Reference:
 
 
 class ReferenceReader:
-    """Rows come out as the table's version sees them: in the order of the subject's columns."""
+    """Rows are returned as the table's version sees them: in the order of the subject's columns."""
 
     def __init__(self, subject: CheckedIndex, files: FileSystem, ranges: KeyRanges | None = None) -> None:
         self._subject = subject

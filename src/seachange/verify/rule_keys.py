@@ -1,4 +1,4 @@
-"""Constraints key by key, over rows that the reference reader read: NULLs and checks in Python, parents by look-ups."""
+"""Constraints key by key, over the rows of the reference reader: NULLs and checks in Python, parents by lookups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which key ranges of a large index are compared key by key.
+"""Sampling of key ranges of a large index for the comparison key by key.
 
 Those of a sample start at row groups that are spread evenly over the index's files, so that it reads little and no part
 of the key space is always left out. For a full comparison the whole key space is split where row groups start.

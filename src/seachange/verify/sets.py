@@ -1,4 +1,4 @@
-"""Comparison as sets, in DuckDB: one grouped sum per pair of scans, which spills where memory does not suffice.
+"""Comparison as sets, in DuckDB: one grouped sum per pair of scans, which spills to disk if necessary.
 
 Each side's rows are counted with opposite signs; what does not cancel out is on one side only. NULLs are equal here.
 """

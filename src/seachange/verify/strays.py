@@ -1,8 +1,8 @@
-"""The files of a database's folder against all that its catalog knows of.
+"""Stray files: the files of a database's folder, against everything that its catalog knows.
 
-**Invariant:** a file of a live writer is never reported. Its id is in the catalog before the file is there, and is
-forgotten only after the file was deleted: so the folder is listed first, the catalog is read then, and a file that the
-catalog does not know is looked at once more.
+**Invariant:** a file of a live writer is never reported. Its id is in the catalog before the file exists, and is
+removed only after the file was deleted: so the folder is listed first, then the catalog is read, and a file that the
+catalog does not know is checked once more.
 """
 
 from __future__ import annotations

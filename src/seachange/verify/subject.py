@@ -1,4 +1,4 @@
-"""One index under examination: its names, columns and key, and how anomalies of it are put."""
+"""One index under examination: its names, columns and key, and how its anomalies are described."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Explores all scenarios of a protocol, in two processes, and says what was found.
+"""Explores all scenarios of a protocol, in two processes, and reports the findings.
 
-**Invariant:** what is reported depends on nothing but the arguments: scenarios are reported in a fixed order, whichever
-is done first.
+**Invariant:** the report depends only on the arguments: scenarios are reported in a fixed order, whichever finishes
+first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROCESSES = 2
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Without a result: the planner finds no plan without the safeguard that was taken away."""
+    """Without a result: the planner finds no plan without the removed safeguard."""
 
     scenario: str
     result: Exploration | None
@@ -38,11 +38,12 @@ class _Task:
 
 
 def check_protocol(protocol: Protocol, size: Size, broken: tuple[str, ...], parse: Parse) -> Iterator[Finding]:
-    """In the order of the scenarios, but first the one that shows what is broken; after a problem there are no more."""
+    """In the order of the scenarios, but first the one that shows the removed safeguard; the first problem ends the
+    run."""
     first = shown_by(tuple(mutants_of(protocol)[name] for name in broken))
     scenarios = sorted(scenarios_of(protocol, size), key=lambda scenario: scenario.name != first)
     tasks = [_Task(scenario.name, protocol, size, broken, parse) for scenario in scenarios]
-    # Leaving the pool ends its processes, whatever they are at.
+    # Leaving the pool ends its processes at once.
     with Pool(PROCESSES) as pool:
         for finding in pool.imap(_run, tasks):
             yield finding

@@ -42,7 +42,7 @@ class ClassicModel:
         self._scope, self._switches = scope, switches
         self._speaker = Speaker(program)
         self._code = program.instructions
-        # What there is at both ends of the change alike is not what it is about.
+        # Elements that are the same before and after the change are not its subject.
         self.element = next(
             e
             for e in program.elements

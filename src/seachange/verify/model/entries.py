@@ -1,4 +1,4 @@
-"""The entries of the indexes of one table: how rows become entries, and how entries are read at a snapshot."""
+"""Index entries in the models: how rows become entries, and how entries are read at a snapshot."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from seachange.verify.model.switches import Switch, Switches
 
 NONE = -1
 
-# Per entry: what is stored of it, or NONE.
+# Per entry: its stored content, or NONE.
 Content = tuple[int, ...]
 # (base, sequence from which on transactions read it, content)
 Generation = tuple[int, int, Content]
 
 
 class Entries:
-    """Rows are keys and values; `kinds` says of each index how its entries are told apart. Of `converted` ones, a row
+    """Rows are keys and values; `kinds` says what identifies the entries of each index. In `converted` ones, a row
     whose value is `bad` has no key."""
 
     def __init__(
@@ -79,8 +79,8 @@ class Entries:
         return self.as_rows(number, self.read(cells[number], generations[number], snapshot, by_base=False))
 
     def read(self, cells: tuple[Events, ...], held: tuple[Generation, ...], snapshot: int, by_base: bool) -> Content:
-        """The newest generation that there is for the snapshot, and the deltas above its base. A transaction knows of a
-        generation if it was swapped in before its snapshot; the pipeline takes any that is old enough."""
+        """The newest generation for the snapshot, and the deltas above its base. A transaction uses a generation if it
+        was swapped in before its snapshot; the pipeline uses any that is old enough."""
         base, content = NONE, None
         for generation in held:
             known_from = generation[0] if by_base else generation[1]

@@ -1,6 +1,7 @@
-"""Visits every state that a model can reach, breadth first, so that the first problem found has a shortest trace.
+"""Breadth-first exploration of every state that a model can reach, so that the first problem found has a shortest
+trace.
 
-**Invariant:** successors come in an order that depends on nothing but the state, so a trace is the same in every run.
+**Invariant:** the order of successors depends only on the state, so a trace is the same in every run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Model(Protocol):
     def successors(self, state: State) -> Iterable[tuple[Label, State]]: ...
 
     def problem(self, state: State) -> str | None:
-        """What is wrong in the state, in words."""
+        """The problem of a state, in words."""
 
     def tell(self, trace: list[tuple[State, Label, State]]) -> list[str]:
         """The steps of a trace, in words."""

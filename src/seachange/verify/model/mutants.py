@@ -1,7 +1,7 @@
-"""The mutants: what is taken away from the protocol to show that it is needed.
+"""Mutants: the protocol with one safeguard removed, to show that it is needed.
 
-A mutant edits the lifecycles that the planner plans with where the safeguard is an entry of theirs, and names a switch
-of the models where it is not.
+A mutant edits the planner's lifecycles where the safeguard is an entry of theirs, and otherwise names a switch of the
+models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Of the lifecycles of these kinds."""
+    """An edit of the lifecycles of these kinds."""
 
     kinds: Kinds
     status: Status
@@ -35,7 +35,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`without` is what no longer holds, and `shows` the scenario in which that does harm."""
+    """`without` is the removed safeguard, and `shows` the scenario in which its absence does harm."""
 
     name: str
     without: str
@@ -132,7 +132,7 @@ MUTANTS: dict[str, Mutant] = {
         *(Mutant(switch.value, without, shows, switch=switch) for switch, without, shows in _SWITCHED),
     )
 }
-# Safeguards of which either is enough for what the scenario shows: only without both does it do harm there.
+# Pairs of safeguards of which either is enough in the scenario: it fails only without both.
 PAIRS: dict[tuple[str, ...], str] = {(Switch.CACHED_SCHEMA.value, Switch.NO_LOWER_BOUND.value): _INDEX}
 SPARE = frozenset({Switch.NO_LOWER_BOUND.value})
 
@@ -197,6 +197,6 @@ def _steps(steps: tuple[LifecycleStep, ...], edit: Edit) -> tuple[LifecycleStep,
 
 
 def shown_by(mutants: tuple[Mutant, ...]) -> str | None:
-    """The scenario that is looked at first without these safeguards."""
+    """The scenario that is explored first without these safeguards."""
     names = tuple(mutant.name for mutant in mutants)
     return PAIRS.get(names) or next((mutant.shows for mutant in mutants), None)

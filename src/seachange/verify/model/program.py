@@ -1,7 +1,7 @@
-"""A change as a program: the stages of its plan, and the ways back from each of them, as instructions of a job.
+"""A change as a program: the stages of its plan, and the rollback from each of them, as instructions of a job.
 
-What the planner emits is taken as it is. A program has *versions* (the state of every element, as of one publication)
-and instructions; which state a version gives to an element is all that the models know of a schema.
+The planner's output is used unchanged. A program has *versions* (the state of every element, as of one publication) and
+instructions; the state that a version gives to an element is all that the models know of a schema.
 
 **Invariant:** along every path through a program the numbers of its versions rise.
 """
@@ -27,7 +27,7 @@ from seachange.planner.rules.release import CURRENT, Release
 from seachange.planner.stages import Phase, PlanningError, Stage, build_stages, progress_after, unfenced_at_first
 from seachange.verify.model.switches import Switch, Switches
 
-# Reads the statements of a text.
+# Parses the statements of a text.
 Parse = Callable[[str], Sequence[DdlStatement]]
 Version = Mapping[Element, State]
 
@@ -36,7 +36,7 @@ _FIRST_ID = 100
 
 
 class Act(StrEnum):
-    # min_version of the tables is raised; R is the sequence of the raise.
+    # Raises min_version of the tables; R is the sequence of the raise.
     RAISE = "raise"
     # R is the head: for a stage that reads rows without a raise before it.
     SNAPSHOT = "snapshot"
@@ -91,7 +91,7 @@ class Program:
         states = self.versions[version]
         table = elements.TableElement(getattr(element, "table_id", TableId(-1)))
         if table in self.versions[0] and table not in states:
-            # Its parts went with it.
+            # Its parts were dropped with it.
             return State.ABSENT
         return states.get(element, State.ABSENT)
 
@@ -114,7 +114,7 @@ class Program:
         return False
 
     def collected(self) -> list[frozenset[IndexId]]:
-        """The indexes whose data is gone, by position."""
+        """The indexes whose data is deleted, by position."""
         found: list[set[IndexId]] = [set() for _ in self.instructions]
         for start in range(len(self.instructions)):
             gone: set[IndexId] = set()
@@ -134,7 +134,7 @@ def compile_program(
     has_rows: bool = True,
     switches: Switches = frozenset(),
 ) -> Program:
-    """`changes` are made one after the other, each as soon as the one before it has ended, to what `setup` made."""
+    """`changes` are made one after the other, each as soon as the one before has ended, to the result of `setup`."""
     ids = iter(range(_FIRST_ID, 100 * _FIRST_ID))
     catalog = KnownSchema()
     for statement in parse(setup):
@@ -146,7 +146,7 @@ def compile_program(
         original = plan_statements(replace(catalog, sizes=sizes), parse(text), ids)
         plan = _by_release(original, release, switches)
         plans.append((plan, [writer.write(plan, stage) for stage in plan.stages]))
-        # What has been changed in the end is the same by all rules.
+        # The outcome of a change is the same by all rules.
         catalog = _after(catalog, original)
     writer.end()
     ends = [starts[0] for _, starts in plans[1:]]
@@ -185,12 +185,12 @@ def _states(catalog: KnownSchema) -> dict[Element, State]:
 
 
 class _Writer:
-    """Writes one stage after the other; `_version` is the version that the last one has led to."""
+    """Writes one stage after the other; `_version` is the version after the last one."""
 
     def __init__(self, program: Program, version: int = 0) -> None:
         self.program = program
         self._version = version
-        # Whether R is from a raise of the change that is being written.
+        # Whether R is from a raise of the current change.
         self._raised = False
         self._change: object = None
 
@@ -251,13 +251,13 @@ class _Writer:
 def _ops(plan: ChangePlan, stage: Stage) -> tuple[Op, ...]:
     moved = [plan.graph.targets[t.target].element for t in stage.transitions]
     if stage.type is OpType.BACKFILL and not all(isinstance(element, _INDEXES) for element in moved):
-        # In place: of the classic protocol only, in which columns are filled, too. No executor knows it.
+        # In place: only in the classic protocol, which also fills columns. No executor implements it.
         return ()
     return plan.ops(stage)
 
 
 def _write_ways_back(program: Program, plan: ChangePlan, starts: Sequence[int], end: int, release: Release) -> None:
-    """From after each stage from which there is one. Equal ones are written once."""
+    """The rollbacks, one after each stage that has one. Equal ones are written once."""
     written: dict[tuple[object, ...], int] = {}
     bounds = [*starts, end]
     for done, stage in enumerate(plan.stages):

@@ -16,7 +16,7 @@ Events = tuple[tuple[Any, ...], ...]
 
 
 def rank_events(events: Events, points: Sequence[int], lowest: int) -> Events:
-    """`lowest` is the rank of the first point from which anybody looks."""
+    """`lowest` is the rank of the first point that is read."""
     out: list[tuple[Any, ...]] = []
     for event in events:
         rank = bisect_left(points, event[0])
@@ -28,7 +28,7 @@ def rank_events(events: Events, points: Sequence[int], lowest: int) -> Events:
 
 
 def value_at(events: Events, sequence: int, otherwise: int) -> int:
-    """The second field of the newest event that is visible there."""
+    """The second field of the newest visible event."""
     value = otherwise
     for event in events:
         if event[0] > sequence:

@@ -40,7 +40,7 @@ class ReferencesVersion:
     child_checks: bool
     parent_checks: bool
     promises: bool
-    # Whether statements can name the column that refers.
+    # Whether statements can name the referencing column.
     refers: bool
     # The tables that a write of the parent, and of the child, depends on.
     depends: tuple[tuple[int, ...], tuple[int, ...]]
@@ -93,7 +93,7 @@ class ReferenceModel:
         return None
 
     def refusals(self, state: State) -> Iterator[tuple[Label, Refusal, State]]:
-        """The writes that open transactions may try in vain, and the state when they have."""
+        """The writes of open transactions that are rejected, and the state afterwards."""
         for slot in range(len(state[6])):
             without = self._with(state, {6: state[6][:slot] + state[6][slot + 1 :]})
             for which in (PARENT, CHILD):
@@ -102,7 +102,7 @@ class ReferenceModel:
                     yield label, after, without
 
     def _write(self, state: State, slot: int, which: int) -> tuple[Label, State | Refusal]:
-        """What comes of the write of a row: one that is there is deleted, one that is not is inserted."""
+        """The outcome of writing a row: an existing one is deleted, a missing one is inserted."""
         version, lowest, transactions, head = state[3], state[4], state[6], state[7]
         snapshot, planned = transactions[slot]
         own = self._views[planned]
@@ -118,7 +118,7 @@ class ReferenceModel:
         if used != planned and value_at(events, look, 0) != there:
             return label, Refusal.MOVED
         if which == PARENT:
-            # A commit that is derived again keeps the keys by which its first plan would have conflicted.
+            # A rebased commit keeps the keys by which its first plan would have conflicted.
             left, conflicting = view.keys, view.keys | own.keys
             refused = there and view.parent_checks and value_at(others, look, 0)
             conflicts = _newest_left(events, snapshot) & conflicting or _newest_left(others, snapshot) & conflicting
@@ -205,7 +205,7 @@ class ReferenceModel:
 
 
 def _newest_left(events: Any, snapshot: int) -> int:
-    """The keys or shares that the newest event left, if it is newer than the snapshot."""
+    """The keys or shares of the newest event, if it is newer than the snapshot."""
     return int(events[-1][2]) if events and events[-1][0] > snapshot else 0
 
 
@@ -241,8 +241,8 @@ def _view(program: Program, version: int, keys: list[elements.ForeignKeyElement]
 
 
 def _parent_state(program: Program, version: int, key: elements.ForeignKeyElement) -> SchemaState:
-    """A descriptor does not say which foreign keys refer to its table: writers take it from the other end, save while
-    a change speaks of both."""
+    """A descriptor does not list the foreign keys that reference its table: writers derive them from the other end,
+    except while a change concerns both."""
     end = elements.ForeignKeyParent(key.parent_id, key.table_id, key.constraint_id)
     told = any(end in states for states in program.versions)
     return program.state(version, end if told else key)

@@ -1,4 +1,5 @@
-"""Why a model refuses a write. The engine refuses the same writes, and tests/verify/replay says by which errors."""
+"""Reasons for which a model rejects a write. The engine rejects the same writes; tests/verify/replay lists the
+errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the instructions of a job do to the rows and indexes of one table."""
+"""Effects of a job's instructions on the rows and indexes of one table."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class RowJob:
         if instruction.empty and any(value_at(events, head, NONE) != NONE for events in rows):
             return
         if recorded and view.promises and self._views[version].records:
-            # The row that had no value may be gone again.
+            # The row without a value may have been deleted again.
             stays = self._has_bad_row(state, instruction)
             changes: dict[int, Any] = {POSITION: instruction.back, RECORDED: 0} if stays else {RECORDED: 0}
             label = ("recorded" if stays else "looked again", state[POSITION])
@@ -109,7 +109,7 @@ class RowJob:
         out.append((label, self._canon.changed(state, changes)))
 
     def _has_bad_row(self, state: State, instruction: Instruction) -> bool:
-        """As of the head, by the index that there is: the one to come may have lost it."""
+        """As of the head, by the current index: the one under construction may have lost the row."""
         seen = self._views[instruction.version if self._looks_in_new else state[VERSION]].primary
         now = self._entries.rows_of(seen, state[ROW], state[CELLS], state[GENERATIONS], state[HEAD])
         return self._bad in now

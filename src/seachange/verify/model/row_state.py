@@ -26,15 +26,15 @@ LIVE, EXPIRED, UNREGISTERED = range(3)
 
 _CLEANING = frozenset({Act.RAISE, Act.COLLECT, Act.END})
 
-# In place of what was stored where only the key that was left counts.
+# Replaces stored content where only the key counts.
 UNREAD = -2
 _EXACT = frozenset({Switch.NO_LOWER_BOUND, Switch.COMPACT_WITHOUT_BASE, Switch.BLIND_INGEST})
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`rows` are the values at the start, by key; values are 0, 1, ...; `bad`: the last one breaks the rules.
-    `pauses`: nodes are stopped past the end of their epoch; `workers`: one of the job is stopped and comes back."""
+    """`rows` are the values at the start, by key; values are 0, 1, ...; `bad`: the last one breaks the rules. `pauses`:
+    nodes are stopped past the end of their epoch; `workers`: a worker of the job is stopped and resumes."""
 
     rows: tuple[int, ...] = (0,)
     values: int = 2
@@ -53,7 +53,7 @@ class Canon:
     def __init__(self, program: Program, shape: ModelShape, keeps_dead: bool, switches: Switches) -> None:
         self._kinds, self._views = shape.kinds, shape.views * 2
         self._keeps_dead = keeps_dead
-        # Without these safeguards, what lies below a base is still read.
+        # Without these safeguards, deltas below a base are still read.
         self._is_exact = bool(switches & _EXACT)
         self._reads_r = [program.reads_snapshot(p) for p in range(len(program.instructions))]
         self.collected = [tuple(n for i in ids if (n := shape.number(i)) is not None) for ids in program.collected()]
@@ -89,7 +89,7 @@ class Canon:
         points = sorted(looks | pipeline | {q for held in generations for g in held for q in g[:2]})
         lowest_rank = bisect_left(points, min(looks | pipeline))
         dead = self._dead(position, version, transactions)
-        # Where an index has no generation, what the backfill does not read is below its base to be.
+        # Where an index has no generation, what the backfill does not read is below its future base.
         bases = [held[0][0] if held else at if at != NONE else head for held in generations]
         return (
             tuple(_ranked_row(events, points, lowest_rank) for events in rows),
@@ -145,7 +145,7 @@ def _ranked_row(events: Events, points: Sequence[int], lowest: int) -> Events:
 
 
 def _ranked_cell(events: Events, points: Sequence[int], floor: int, base: int) -> Events:
-    """What is at or below the floor is gone; between it and the base only the key that was left counts."""
+    """Events at or below the floor are dropped; between it and the base only the key counts."""
     out: list[tuple[Any, ...]] = []
     for sequence, stored, left in events:
         if sequence > floor:

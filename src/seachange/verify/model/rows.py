@@ -46,9 +46,9 @@ from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, say_value, tell_steps
 
 _FLAW = "flaw"
-# Where a worker is that has come back and done its harm.
+# The position of a resumed worker that has done its harm.
 _DONE = -2
-# By number of index and entry: what a commit stores there, and whether it leaves the key.
+# By number of index and entry: what a commit stores there, and whether it declares the key.
 Written = dict[tuple[int, int], tuple[int, bool]]
 
 
@@ -76,7 +76,7 @@ class RowModel:
         self._speaker = Speaker(program)
         self.shape = shape_of(program, table, column)
         self._code, self._kinds = program.instructions, self.shape.kinds
-        # Once more for what a worker publishes that has lost its job: those versions are newer than all others.
+        # Again for versions that a worker publishes after it lost its job: they are newer than all others.
         self._views = self.shape.views * 2
         self._versions = len(program.versions)
         self._forth = max(instruction.version for _, instruction in program.path(0))
@@ -189,8 +189,8 @@ class RowModel:
         out += [(label, after) for label, after in self._writes(state, slot, used, look) if isinstance(after, tuple)]
 
     def refusals(self, state: State) -> Iterator[tuple[Label, Refusal, State]]:
-        """The writes that open transactions may try in vain, and the state when they have. A transaction that was
-        refused is as good as one that never began."""
+        """The writes of open transactions that are rejected, and the state afterwards. A rejected transaction equals
+        one that never began."""
         for slot, (snapshot, planned, flag) in enumerate(state[OPEN]):
             if flag == LIVE:
                 used, look = (state[VERSION], state[HEAD]) if planned < state[LOWEST] else (planned, snapshot)
@@ -200,8 +200,8 @@ class RowModel:
                         yield label, after, without
 
     def _writes(self, state: State, slot: int, used: int, look: int) -> Iterator[tuple[Label, State | Refusal]]:
-        """Every row that the transaction may write, every way, and what comes of it; `used` is the version whose states
-        it obeys and `look` where it looks for what its checks need: not its own, if it had to be derived again."""
+        """Every row that the transaction may write, every way, and the outcome; `used` is the version whose states it
+        follows and `look` the snapshot of its checks: not its own, if it was rebased."""
         attempt = self._attempt(state, slot, used, look)
         for key in range(self._keys):
             old = attempt.seen[key]
@@ -220,11 +220,11 @@ class RowModel:
         return _Attempt(state, slot, planned, used, snapshot, look, own, view, self._views[state[VERSION]], seen, now)
 
     def _outcome(self, attempt: _Attempt, key: int, new: int) -> State | Refusal:
-        """Of the write of one row."""
+        """The outcome of writing one row."""
         view, current, old = attempt.view, attempt.current, attempt.seen[key]
         if view.primary == NONE:
             return Refusal.GONE
-        # What is derived again must find the row as it was.
+        # A rebased write must find the row as it was.
         if attempt.now[key] != old:
             return Refusal.MOVED
         breaks = new == self._bad != NONE
@@ -233,7 +233,7 @@ class RowModel:
         rows, cells, generations = attempt.state[ROW], attempt.state[CELLS], attempt.state[GENERATIONS]
         written = keys = self._written(view, key, old, new)
         if attempt.used != attempt.planned and Switch.REBASE_FORGETS_KEYS not in self._switches:
-            # A commit that is derived again keeps the keys by which its first plan would have conflicted.
+            # A rebased commit keeps the keys by which its first plan would have conflicted.
             keys = {**self._written(attempt.own, key, old, new), **written}
         overwrites = bool(rows[key]) and rows[key][-1][0] > attempt.snapshot
         if (view.primary == ROWS and overwrites) or self._conflicts(keys, cells, attempt.snapshot):
@@ -260,7 +260,7 @@ class RowModel:
         return self._canon.changed(state, changes)
 
     def _written(self, view: RowsVersion, key: int, old: int, new: int) -> Written:
-        """What the write stores in each entry of each index, and whether the commit leaves its key."""
+        """What the write stores in each entry of each index, and whether the commit declares its key."""
         written: Written = {}
         for number in view.removes:
             if self._entries.has_entry(number, old):
@@ -319,7 +319,7 @@ class RowModel:
                 changes = {VERSION: version, HEAD: state[HEAD] + 1, ZOMBIE: _DONE}
                 out.append((("zombie", zombie), self._canon.changed(state, changes)))
 
-    # Words.
+    # Descriptions.
 
     def name(self, number: int) -> str:
         return self._speaker.element(self.shape.indexes[number])

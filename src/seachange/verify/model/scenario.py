@@ -1,4 +1,4 @@
-"""What a scenario is: changes to a small database, and the model that looks at what they are about."""
+"""Scenarios: changes to a small database, and the model that checks them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Protocol(StrEnum):
 
 
 class Size(StrEnum):
-    """Which scenarios are explored: those that take no time, all, and all with more nodes and rows."""
+    """Which scenarios are explored: the quick ones, all, and all with more nodes and rows."""
 
     SMALL = "small"
     DEFAULT = "default"
@@ -37,7 +37,7 @@ _SIZES = tuple(Size)
 
 @dataclass(frozen=True, slots=True)
 class RowFocus:
-    """The table and the column that the model of rows looks at."""
+    """The table and the column that the model of rows checks."""
 
     scope: Scope = field(default_factory=Scope)
     table: str = "t"
@@ -78,7 +78,8 @@ Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`changes` are made one after the other to what `setup` made. `size` is the smallest in which it is explored."""
+    """`changes` are made one after the other to the result of `setup`. `size` is the smallest in which it is
+    explored."""
 
     name: str
     setup: str

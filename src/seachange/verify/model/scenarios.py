@@ -1,4 +1,4 @@
-"""What is explored: changes of every kind of element, forth and back, one after the other."""
+"""The explored scenarios: changes of every kind of element, with their reversal, one after the other."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the model of rows knows of a program: the indexes and constraints over one column, by number, and what each
-version lets a writer and a reader do with them, all taken from the table of states."""
+"""The model of rows' view of a program: the indexes and constraints over one column, by number, and what each version
+allows a writer and a reader to do with them, all from the table of states."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from seachange.model.ids import IndexId, TableId
 from seachange.model.states import BEHAVIOUR, Behaviour, Checking, State
 from seachange.verify.model.program import Program
 
-# In place of the number of a primary index that is there in every version: the rows themselves.
+# Replaces the number of a primary index that exists in every version: the rows themselves.
 ROWS = -2
 
 
 class IndexKind(IntEnum):
-    """How the entries of an index are told apart: by the row, by its value, or by both."""
+    """What identifies the entries of an index: the row, its value, or both."""
 
     PRIMARY = 0
     PRIMARY_BY_VALUE = 1
@@ -30,7 +30,7 @@ RowRule = elements.CheckConstraint | elements.ColumnNotNull | elements.Converted
 
 @dataclass(frozen=True, slots=True)
 class RowsVersion:
-    """One version. `primary` is the index through which rows are found; a row that breaks a rule is refused, or
+    """One version. `primary` is the index through which rows are found; a row that breaks a rule is rejected, or
     recorded. The others are numbers of indexes."""
 
     reads: tuple[int, ...]
@@ -40,7 +40,7 @@ class RowsVersion:
     primary: int
     refuses: bool
     records: bool
-    # Whether readers may rely on no row breaking a rule.
+    # Whether readers may assume that no row breaks a rule.
     promises: bool
 
 
@@ -51,7 +51,7 @@ class ModelShape:
     kinds: tuple[IndexKind, ...]
     rules: tuple[RowRule, ...]
     views: tuple[RowsVersion, ...]
-    # The indexes over values that a conversion may have none of for a row.
+    # The indexes over values that a conversion may not have for a row.
     converted: frozenset[int] = frozenset()
 
     def number(self, index_id: IndexId) -> int | None:
@@ -70,7 +70,7 @@ def shape_of(program: Program, table: str, column: str) -> ModelShape:
         for e in everything
         if isinstance(e, elements.ColumnName) and e.table_id == table_id and e.name == column
     }
-    # Rows are known by them as they are, not by what they become.
+    # Rows are identified by their old values, not by the converted ones.
     replaced = {e.in_place_of for e in everything if isinstance(e, elements.ConvertedColumn) and e.table_id == table_id}
     indexes: list[AnyIndex] = []
     kinds: list[IndexKind] = []

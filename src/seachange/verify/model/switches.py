@@ -1,4 +1,4 @@
-"""The safeguards that a model can be run without: each is a line of code somewhere, not an entry of a table."""
+"""Switches: safeguards that a model can be run without. Each is a line of code somewhere, not an entry of a table."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import StrEnum
 
 
 class Switch(StrEnum):
-    # Writers that do not check a unique key do not say which ones they write either.
+    # Writers that do not check a unique key do not declare their keys either.
     UNDECLARED_KEYS = "undeclared-keys"
     # Commits below min_version are rejected at once: there is no drain, and they are not rebased.
     NO_DRAIN_NO_REBASE = "no-drain-no-refit"
-    # Neither epoch nor min_version is looked at.
+    # Neither epoch nor min_version is checked.
     NO_FENCE = "no-fence"
     # A commit may be one version behind, whatever min_version says.
     DISTANCE_FENCE = "distance-fence"
@@ -30,13 +30,13 @@ class Switch(StrEnum):
     NULL_FILL = "null-fill"
     # A worker that lost its job goes on with it.
     ZOMBIE_COORDINATOR = "zombie-coordinator"
-    # A commit that is derived again gives up the keys by which its first plan would have conflicted.
+    # A rebased commit drops the keys by which its first plan would have conflicted.
     REBASE_FORGETS_KEYS = "refit-forgets-keys"
-    # A publication that takes for granted what writers below it do not know does not fence them.
+    # A publication that assumes something that older writers do not know does not fence them.
     NO_PUBLICATION_FENCE = "no-publication-fence"
-    # What a change finds half way is taken to be known to every writer.
+    # A change assumes that every writer knows the intermediate states that it finds.
     TRUSTED_START = "trusted-start"
-    # A row that has no value of its new primary key has an entry in the new index, where it is looked for too.
+    # A row without a value of its new primary key has an entry in the new index, and is looked up there.
     KEYLESS_ENTRIES = "keyless-entries"
 
 

@@ -1,4 +1,4 @@
-"""Traces in plain words: who did what, with which version of the schema."""
+"""Descriptions of traces: each step, with the version of the schema."""
 
 from __future__ import annotations
 
@@ -108,19 +108,19 @@ def _is_told(element: Element) -> bool:
     return isinstance(element, _TOLD)
 
 
-# Steps of a transaction: their second field is its place among those that are open.
+# Steps of a transaction: their second field is its position among the open ones.
 _BY_TRANSACTION = frozenset({"commit", "write", "register", "expire", "stale", "refused"})
 _STAYS = frozenset({"register", "expire"})
 
 
 def tell_steps(trace: Trace, transactions_at: int, say: Callable[[Label, str], str]) -> list[str]:
-    """`say` tells a step, given the name of the transaction that takes it."""
+    """`say` describes a step, given the name of its transaction."""
     names = name_transactions(trace, transactions_at)
     return [say(label, who) for (_, label, _), who in zip(trace, names, strict=True)]
 
 
 def name_transactions(trace: Trace, transactions_at: int) -> list[str]:
-    """Who takes each step. Places change from state to state, since states are canonical; names do not."""
+    """The transaction of each step. Positions change from state to state, since states are canonical; names do not."""
     names: list[str] = []
     count = 0
     takers: list[str] = []
@@ -144,7 +144,7 @@ def name_transactions(trace: Trace, transactions_at: int) -> list[str]:
 def _moved(
     rest: list[str], who: str, before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]], slot: int | None
 ) -> list[str]:
-    """Where the transaction is now: the others are as they were, but for the ranks of their snapshots."""
+    """The position of the transaction now: the others are unchanged, except for the ranks of their snapshots."""
     others = [t[1:] for n, t in enumerate(before) if n != slot]
     for place in range(len(after) - 1, -1, -1):
         if [t[1:] for n, t in enumerate(after) if n != place] == others:
@@ -153,7 +153,7 @@ def _moved(
 
 
 def say_common(speaker: Speaker, label: Label, who: str) -> str:
-    """What happens in all models alike."""
+    """Steps that all models share."""
     match label[0]:
         case "begin":
             late = "; it is not registered yet" if label[2] else ""
