@@ -92,7 +92,7 @@ def split_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> SplitPoints:
     """At most `ranges` ranges of about equal size, from sampled values in order with their counts. All rows with one
     value are in one range, however many they are.
 
-    >>> cut_evenly([("a", 2), ("b", 1), ("c", 1), ("d", 8), ("e", 2), (None, 1)], 3).values
+    >>> split_evenly([("a", 2), ("b", 1), ("c", 1), ("d", 8), ("e", 2), (None, 1)], 3).values
     ('d', 'e')
     """
     each = sum(count for _, count in sample) / ranges
