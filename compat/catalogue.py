@@ -1,4 +1,4 @@
-"""Which clients there are, and how each is started."""
+"""The catalogue of clients: their names, and how each is started."""
 
 from __future__ import annotations
 

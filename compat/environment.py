@@ -1,4 +1,4 @@
-"""What the clients need, installed under `.compat` on demand and pinned; never in the environment of the project."""
+"""Environments of the clients, installed under `.compat` on demand with pinned versions; never in the project's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known to fail, and why: all else is expected to work."""
+"""Known failures of clients, with reasons: everything else is expected to work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every process of the comparison answers to: traffic in a thread, changes and the probe in the main one."""
+"""The commands of every process of the comparison: traffic in a thread, changes and the probe in the main one."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""PostgreSQL, told in three ways; one connection, in which every statement commits by itself."""
+"""PostgreSQL, with three sets of statements; one connection in autocommit mode."""
 
 import psycopg
 

@@ -1,1 +1,1 @@
-"""The page of the benchmarks, written from what was kept: `python -m bench.page`. Nothing is measured here."""
+"""The benchmark page, generated from the stored results: `python -m bench.page`. Nothing is measured here."""

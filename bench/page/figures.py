@@ -1,4 +1,4 @@
-"""Numbers as people read them, and which of two is the better."""
+"""Formatting of measured numbers, and which of two is better."""
 
 from bench.store import Line, Quantity
 
