@@ -276,7 +276,7 @@ def written(here: Session, there: Session) -> None:
 
 @pytest.mark.usefixtures("written")
 def test_others_wait_for_a_row_that_was_changed_before_a_query(here: Session, there: Session):
-    """So the row works as a mutex, and nobody has to be sent away."""
+    """So the row works as a mutex, and no block fails."""
     run_all(there, "begin", INCREMENT)
     assert rows(there, "select count(*) from log") == [(3,)]
     run_all(here, "begin", INCREMENT)
@@ -376,7 +376,7 @@ def test_blocks_that_query_pay_only_where_other_nodes_write(
     run_all(here, "begin", INCREMENT, "select count(*) from t", "select n from t where id = 1", "commit")
     assert catalog.calls == (["take_locks", "commit", "release_scopes"] if is_written else ["commit"])
     catalog.calls.clear()
-    # New rows are nobody's, and a block that gives no rows is run again if need be.
+    # No other block knows of new rows, and a block that gives no rows is run again if need be.
     run_all(here, "begin", "insert into t values (9, 0, 'z') returning id", "select count(*) from t", "commit")
     run_all(here, "begin", INCREMENT, "insert into log (what) values ('x') returning id", "commit")
     assert catalog.calls == ["commit", "commit"]

@@ -121,7 +121,7 @@ def test_two_who_strengthen_a_shared_lock_are_a_cycle(locks: LockTable) -> None:
 
 @pytest.mark.parametrize("last", [1, 3])
 def test_a_cycle_through_the_order_of_a_queue_has_no_victim(locks: LockTable, last: int) -> None:
-    """3 could share A with 1, but stands behind 2; whoever closes the cycle, 3 goes first."""
+    """3 could share A with 1, but stands behind 2; whichever closes the cycle, 3 goes first."""
     locks.acquire(owner(1), A, SHARE)
     locks.acquire(owner(3), B, UPDATE)
     second = Waiting(lambda: locks.acquire(owner(2), A, UPDATE), locks)

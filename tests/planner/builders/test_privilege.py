@@ -52,7 +52,7 @@ def test_all_in_a_schema():
         ("grant select on all tables in schema nosuch to ann", "3F000"),
         ("grant connect on database seachange to ann", None),
         ("grant connect on database nosuch to ann", "3D000"),
-        ("revoke select on t from nobody", None),
+        ("revoke select on t from no_such_role", None),
     ],
 )
 def test_names(statement, code):
