@@ -128,10 +128,14 @@ def run_one(node: Node, other: Node, conversion: tuple[str, str], first: dict[in
         if not writer.open:
             return
         writer.open = False
-        seen = writer.read()
         touched = {key for _, key, _ in writer.steps} | {key + 100 for _, key, _ in writer.steps}
         if any(how == "load" for how, _, _ in writer.steps):
             touched |= set(range(1, 200))
+        try:
+            seen = writer.read()
+        except errors.SerializationFailure:
+            writer.session.execute("rollback")
+            return
         try:
             writer.session.execute("commit")
         except errors.SerializationFailure:

@@ -80,7 +80,7 @@ def test_work_that_does_not_fit_is_refused_before_it_begins(node: Node, disk: Di
     assert problem.value.sqlstate == "53100"
     text = str(problem.value)
     assert "item_code of table item" in text
-    assert "128.0 MB that are to stay free" in text
+    assert "must leave 128.0 MB free" in text
     assert "128.0 MB are free" in text
     assert str(disk.folder) in text
     # It is not tried again.

@@ -23,7 +23,7 @@ from tests.support.workers import wait_until
 
 FILES = 6
 ROWS = 6_000
-_BEGUN = re.compile(r"has (\d+) tasks? for Spark .*: read")
+_BEGUN = re.compile(r"sends (\d+) tasks? to Spark application .*: read")
 
 
 def prepare(data: Path, master: str, options: str = "") -> None:
