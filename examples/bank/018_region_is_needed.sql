@@ -1,2 +1,3 @@
+alter table branches alter column region set default 'north';
 update branches set region = 'north' where region is null;
 alter table branches alter column region set not null;

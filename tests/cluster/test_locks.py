@@ -25,15 +25,12 @@ class Later:
     def __init__(self, session: Session, text: str) -> None:
         self.rows: Any = None
         self.problem: errors.Error | None = None
-        before = self._waits(session)
+        shared = session.node.epoch.shared
+        before = shared.waits
         self._thread = threading.Thread(target=self._run, args=(lambda: session.execute(text).rows,), daemon=True)
         self._thread.start()
-        wait_until(lambda: self._waits(session) > before or not self._thread.is_alive(), "the statement to wait")
+        wait_until(lambda: shared.waits > before or not self._thread.is_alive(), "the statement to wait")
         assert self._thread.is_alive(), self.problem
-
-    @staticmethod
-    def _waits(session: Session) -> int:
-        return session.node.epoch.shared.waits
 
     def _run(self, work: Callable[[], Any]) -> None:
         try:
@@ -51,14 +48,6 @@ class Later:
         if self.problem is not None:
             raise self.problem
         return self.rows
-
-
-class LaterInside(Later):
-    """The same, of one that has to wait inside its node."""
-
-    @staticmethod
-    def _waits(session: Session) -> int:
-        return session.node.epoch.locks.waits
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ changes many rows of a table locks them there with one lock.
 **Invariant:** keys are locked before they are checked and checked before anything is buffered, so a writer that waited
 for another sees what that one committed.
 
-**Invariant:** a transaction without contended keys that changes few rows takes no lock through the catalog, unless its
-client gets rows that may depend on a change of a table to which other nodes write, or it has changed a schema.
+**Invariant:** a transaction without contended keys that changes few rows takes no lock through the catalog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
-from seachange.engine.buffer.row_locks import WriteLock
+from seachange.engine.buffer.write_buffer import WriteBuffer
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.locks.table_locks import LockScope
 from seachange.engine.replica.epoch import EpochState
@@ -37,12 +37,43 @@ from seachange.model.locking import (
 )
 from seachange.model.schema.descriptor import Table
 from seachange.runtime.nonblocking import may_wait
-from seachange.storage.keys import change_hash, rows_hash, table_hash
+from seachange.storage.keys import change_hash, entry_hash, rows_hash, table_hash, unique_hash
 
 Row = tuple[Any, ...]
 
 # A statement that writes more rows than this takes no locks on single rows.
 LOCKED_ROWS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLock:
+    """`lock` is the key that others wait for; the commit also checks `also`."""
+
+    lock: KeyHash
+    strength: LockStrength
+    also: KeyHash | None = None
+
+    @property
+    def wish(self) -> LockWish:
+        """The lock between nodes. A key-share lock conflicts only with writes to the key itself."""
+        guard = self.also if self.strength is LockStrength.KEY_SHARE else None
+        return LockWish(self.lock, self.strength, self.lock if guard is None else guard)
+
+    @property
+    def written(self) -> Iterator[KeyHash]:
+        """The keys that the commit of a locked row declares as written; transactions that rely on them conflict."""
+        if self.strength >= LockStrength.NO_KEY_UPDATE:
+            yield self.lock
+        if self.strength is LockStrength.UPDATE and self.also is not None:
+            yield self.also
+
+    @property
+    def shared(self) -> Iterator[KeyHash]:
+        """The keys that the commit declares as relied upon: the row, or its key only."""
+        if self.strength is LockStrength.SHARE:
+            yield self.lock
+        if self.strength is LockStrength.KEY_SHARE and self.also is not None:
+            yield self.also
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +84,6 @@ class LockedRow:
     key: Row
     strength: LockStrength
     snapshot: Seq
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedRow:
-    """A row that was changed as of `since`, and is locked inside the node alone."""
-
-    write_lock: WriteLock
-    table: Table
-    since: Seq
-    owner: LockOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +127,6 @@ class WriteLocks:
         self._implied: dict[KeyHash, TableId] = {}
         self._explicit: set[KeyHash] = set()
         self._shared_keys: set[KeyHash] = set()
-        # Rows that were changed and are not locked through the catalog, by the keys of their locks.
-        self._unlocked: dict[KeyHash, ChangedRow] = {}
-        # Whether the client gets rows of the statement under way that depend on what it changes.
-        self.is_shown = False
         # The keys that lock all rows of a table.
         self._many: set[KeyHash] = set()
         # After a conflict a transaction locks every key that it writes for all nodes.
@@ -213,7 +230,7 @@ class WriteLocks:
 
     # Keys.
 
-    def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table: Table, changes: bool = True) -> None:
+    def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: existing rows
         are changed."""
         if not self.waits:
@@ -221,27 +238,17 @@ class WriteLocks:
         if len(write_locks) <= LOCKED_ROWS_MAX:
             for write_lock in write_locks:
                 self._acquire(write_lock, LockPolicy.WAIT)
-                self._implied.setdefault(write_lock.lock, table.id)
-            locked = self._take_contended(write_locks, table, changes)
-            if changes:
-                self._note_unlocked(
-                    [write_lock for write_lock in write_locks if write_lock.lock not in locked], table, snapshot
-                )
+                self._implied.setdefault(write_lock.lock, table_id)
+            self._take_contended(write_locks, table_id, changes)
         self.check(write_locks, snapshot)
 
-    def _note_unlocked(self, write_locks: Iterable[WriteLock], table: Table, snapshot: Seq) -> None:
-        for write_lock in write_locks:
-            if write_lock.lock not in self._shared_keys:
-                self._unlocked.setdefault(write_lock.lock, ChangedRow(write_lock, table, snapshot, self.owner))
-
-    def _take_contended(self, write_locks: Sequence[WriteLock], table: Table, changes: bool) -> Set[KeyHash]:
-        """The second writer of a contended key waits for the first, whatever nodes they are in. Gives what is locked
-        for all nodes."""
-        contention, table_id = self.epoch.contention, table.id
-        if self.is_shared or (changes and self.is_shown and contention.is_written_elsewhere(table.primary.id)):
+    def _take_contended(self, write_locks: Sequence[WriteLock], table_id: TableId, changes: bool) -> None:
+        """Locks contended keys through the catalog, so that the second writer waits for the first on any node."""
+        contention = self.epoch.contention
+        if self.is_shared:
             wanted = {write_lock.lock for write_lock in write_locks}
         elif contention.is_quiet:
-            return frozenset()
+            return
         else:
             wanted = contention.pick(table_id, (write_lock.lock for write_lock in write_locks))
         wishes = [write_lock.wish for write_lock in write_locks if write_lock.lock in wanted]
@@ -253,36 +260,6 @@ class WriteLocks:
             self._take_shared(self.owner, wishes, LockPolicy.WAIT)
             if self.epoch.shared.waits != waits:
                 contention.note((key, table_id) for key in wanted)
-        return wanted
-
-    def secure(self, policy: LockPolicy) -> dict[KeyHash, Seq]:
-        """Locks for all nodes what the transaction has changed in tables to which other nodes write. Gives the keys
-        that others have changed since, or hold if the policy is not to wait."""
-        contention = self.epoch.contention
-        wanted = [row for row in self._unlocked.values() if contention.is_written_elsewhere(row.table.primary.id)]
-        met: dict[KeyHash, Seq] = {}
-        for owner in dict.fromkeys(row.owner for row in wanted):
-            met |= self._secure_rows(owner, [row for row in wanted if row.owner == owner], policy)
-        return met
-
-    def _secure_rows(self, owner: LockOwner, rows: Sequence[ChangedRow], policy: LockPolicy) -> dict[KeyHash, Seq]:
-        wishes: dict[LockWish, KeyHash] = {}
-        for row in rows:
-            wishes.setdefault(self._wish_of_some(row.table.id), row.write_lock.lock)
-            wishes[row.write_lock.wish] = row.write_lock.lock
-            self._shared_keys.add(row.write_lock.lock)
-            del self._unlocked[row.write_lock.lock]
-        for scope in self.scopes:
-            scope.is_shared |= scope.owner == owner
-        asked = list(wishes)
-        taken = self.epoch.shared.take(owner, asked, policy, self._interrupts, self.timeout_ms)
-        head = self.epoch.catch_up() if taken.head > self.epoch.applied else taken.head
-        keys = {key: r.since for r in rows for key in (r.write_lock.lock, r.write_lock.also) if key is not None}
-        with self.epoch.lock:
-            met = self.epoch.conflicts.find_all(keys, {})
-        if not all(taken.granted):
-            met.setdefault(wishes[asked[len(taken.granted) - 1]], head)
-        return met
 
     def _wish_of_some(self, table_id: TableId) -> LockWish:
         """The table's row lock in shared mode, requested before the rows and in the same call: it orders this
@@ -310,8 +287,9 @@ class WriteLocks:
     def _acquire(self, write_lock: WriteLock, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
-        limits = self.timeout_ms, self._interrupts, self.epoch.local_waits
-        return locks.acquire(self.owner, write_lock.lock, write_lock.strength, policy, *limits)
+        return locks.acquire(
+            self.owner, write_lock.lock, write_lock.strength, policy, self.timeout_ms, self._interrupts
+        )
 
     # Resuming at an earlier statement.
 
@@ -334,7 +312,6 @@ class WriteLocks:
         self._give_up([key for key in keys[mark.keys :] if key not in kept])
         for key in keys[mark.keys :]:
             del self._implied[key]
-            self._unlocked.pop(key, None)
         while len(self.writes) > mark.writes:
             self.writes.popitem()
         self.met, self._awaited = {}, None
@@ -343,8 +320,6 @@ class WriteLocks:
         released = [key for key in keys if key not in self._explicit]
         shared = [key for key in released if key in self._shared_keys]
         self._shared_keys.difference_update(shared)
-        for key in released:
-            self._unlocked.pop(key, None)
         self._many.difference_update(shared)
         for scope in self.scopes:
             for key in released:
@@ -400,8 +375,7 @@ class WriteLocks:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
         held = locks.holds(owner, wish.key)
-        limits = self.timeout_ms, self._interrupts, self.epoch.local_waits
-        if not locks.acquire(owner, wish.key, wish.strength, policy, *limits):
+        if not locks.acquire(owner, wish.key, wish.strength, policy, self.timeout_ms, self._interrupts):
             return False
         granted = False
         try:
@@ -467,3 +441,63 @@ class WriteLocks:
         for scope in scopes:
             for owner in scope.owners:
                 self.epoch.locks.release_all(owner)
+
+
+def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
+    """An inserted row locks its unique keys: other writers of one of them wait."""
+    write_locks: list[WriteLock] = []
+    for row in rows:
+        if not plan.has_hidden_key:
+            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(plan, row)
+    return write_locks
+
+
+def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[WriteLock]:
+    write_locks: list[WriteLock] = []
+    for row in rows:
+        if not _is_own(plan.primary, buffer, row):
+            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(plan, row)
+    return write_locks
+
+
+def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
+    """A row whose keys do not change is locked in a mode that still lets others refer to it."""
+    write_locks: list[WriteLock] = []
+    width = plan.primary.key_width
+    for before, after in zip(old, new, strict=True):
+        taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
+        moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
+        strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
+        if not _is_own(plan.primary, buffer, before):
+            write_locks.append(_claim_row(plan.primary, before, strength))
+        if moves:
+            write_locks.append(_claim_row(plan.primary, after, strength))
+        write_locks += sorted(taken, key=lambda write_lock: write_lock.lock)
+    return write_locks
+
+
+def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:
+    """The lock on a row, by its primary key. Only a change of the key itself conflicts with rows that refer to it."""
+    encoded = plan.codec.encode(key)
+    of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
+    also = unique_hash(plan.index.id, encoded) if of_key else None
+    return WriteLock(entry_hash(plan.index.id, encoded), strength, also)
+
+
+def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
+    return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
+
+
+def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
+    for entry in plan.entries[1:]:
+        unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
+        if unique is not None:
+            yield WriteLock(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
+
+
+def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:
+    """A row that this transaction has written is locked by it already."""
+    own = buffer.indexes.get(plan.index.id)
+    return own is not None and plan.codec.encode(plan.stored(row)[: plan.key_width]) in own.entries
