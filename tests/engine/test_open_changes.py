@@ -126,3 +126,14 @@ def test_two_that_wait_for_each_other(sessions: tuple[Session, Session]):
         first.execute("rollback")
     assert ended == [""]
     second.execute("commit")
+
+
+def test_rows_of_a_granted_table_that_was_dropped_since_are_a_conflict(sessions: tuple[Session, Session]) -> None:
+    first, second = sessions
+    first.execute("create role reader")
+    first.execute("begin")
+    first.execute("grant select on a to reader")
+    first.execute("insert into a values (3, 3)")
+    second.execute("drop table a")
+    with pytest.raises(errors.SerializationFailure):
+        first.execute("commit")

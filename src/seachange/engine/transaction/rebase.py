@@ -137,10 +137,17 @@ class Rebase:
         indexes = self._txn.buffer.indexes
         gone = [index_id for index_id, b in indexes.items() if b.plan.table_id == table_id and not b.is_empty]
         if gone and table_id in self._txn.declared.addressed:
-            raise refused(self._txn.buffer.fits[table_id].table.name, GONE)
+            raise refused(self._name_of(table_id), GONE)
         for index_id in gone:
             del indexes[index_id]
         return gone
+
+    def _name_of(self, table_id: DescriptorId) -> str:
+        """The name of a table that has rows in the buffer. Rows of a table that this transaction has changed conform to
+        its own version, and are not among the fits."""
+        fit, change = self._txn.buffer.fits.get(table_id), self._txn.pending.change(table_id)
+        known = fit.table if fit is not None else change and change[1]
+        return known.name if known else f"table {table_id}"
 
     def _fitted(self, plan: EntryPlan, now: Table, at: Seq) -> tuple[RebasedRows, WritePlan]:
         if self._txn.pending.changes(now):
