@@ -17,9 +17,12 @@ from seachange.model.change import elements
 from seachange.model.change.targets import Status
 from seachange.model.jobs import JobId, JobStatus
 from seachange.planner.lifecycles.lifecycle import Lifecycle
+from seachange.planner.plan import plan_statements
 from seachange.planner.rules.release import CURRENT, RELEASES
+from seachange.sql.parsing.parse import parse_script
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, run
+from tests.planner.world import World
 from tests.support.nodes import Place, open_ported_node
 
 OLD, NEW = CURRENT.number, CURRENT.number + 1
@@ -103,6 +106,16 @@ def test_change_that_older_nodes_do_not_know_waits_for_their_upgrade(
         ask(newer, change)
     assert "seachange.nodes" in str(caught.value.hint)
     ask(newer, change)
+
+
+def test_block_publishes_no_states_while_nodes_do_not_know_them():
+    world = World()
+    world.run_each("create table t (id int primary key, a int)")
+    statements = parse_script("alter table t add check (a > 0)")
+    with pytest.raises(errors.FeatureNotSupported) as caught:
+        plan_statements(world.catalog, statements, world.ids, release=RELEASES[1], in_block=True)  # type: ignore[arg-type]
+    assert "release 1" in str(caught.value)
+    assert "seachange.nodes" in str(caught.value.hint)
 
 
 def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monkeypatch: pytest.MonkeyPatch):

@@ -49,7 +49,8 @@ class Case:
 
     setup: statements, each a transaction that runs to its end. sizes: what is stored of tables. move: objects
     that are in another database. plan: statements of one
-    transaction, which is planned and not run. shape: what the last plan costs. revert: its ways back.
+    transaction, which is planned and not run. block: the same, with child transactions before its COMMIT. shape: what
+    the last plan costs. revert: its ways back.
     """
 
     def __init__(self) -> None:
@@ -73,9 +74,9 @@ class Case:
                 for line in block.input.splitlines():
                     self.world.move(*line.split())
                 return ""
-            case "plan":
+            case "plan" | "block" as command:
                 try:
-                    self.plans.append(self.world.plan(block.input))
+                    self.plans.append(self.world.plan(block.input, in_block=command == "block"))
                 except Error as error:
                     return "\n".join([f"ERROR {error.sqlstate}: {error}", *([error.hint] if error.hint else [])])
                 return self._explain(DdlExplanation.STAGES)

@@ -13,7 +13,7 @@ from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.ops import FALLIBLE, OpType
 from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Goal, Status, Target
-from seachange.model.states import BEHAVIOUR, State
+from seachange.model.states import BEHAVIOUR, REFUSING, State
 from seachange.planner.elements.registry import COLUMN_DROP_ORDER, DROP_ORDER, HOSTED, LIFECYCLES, SPECS, TOPICS
 from seachange.planner.elements.rule import COLUMN_PARTS, OBJECTS, Adding, At, Rule, RuleOrder
 from seachange.planner.elements.spec import Topic
@@ -27,7 +27,7 @@ KINDS: tuple[type[Element], ...] = get_args(Element)
 # A step is taken from ABSENT or from what the step before it has led to.
 STEPS = [
     (f"{name} {kind.__name__} {way}", life, steps)
-    for name, table in (("ours", LIFECYCLES), ("f1", F1_LIFECYCLES))
+    for name, table in (("ours", LIFECYCLES), ("in a block", CURRENT.in_block), ("f1", F1_LIFECYCLES))
     for kind, life in table.items()
     for way, steps in (("add", life.add), ("drop", life.drop))
 ]
@@ -54,6 +54,15 @@ def test_every_status_stands_for_a_state_that_is_described():
 def test_releases_are_known_by_their_numbers():
     assert all(number == release.number for number, release in RELEASES.items())
     assert max(RELEASES) == CURRENT.number
+
+
+def test_nothing_rejects_rows_before_the_commit_of_a_block():
+    assert set(CURRENT.in_block) == set(KINDS)
+    for kind, life in CURRENT.in_block.items():
+        before = [STATE_OF[step.to] for step in life.add[:-1]]
+        assert not REFUSING.intersection(before)
+        assert [step.fenced for step in life.add] == [step.fenced for step in LIFECYCLES[kind].add]
+        assert life.drop == LIFECYCLES[kind].drop
 
 
 @each_way
@@ -202,6 +211,14 @@ def test_the_rules_contradict_each_other_for_no_set_of_elements(goal: Goal, star
     for _ in range(200):
         chosen = [element for element in UNIVERSE if random.random() < 0.5]
         hold_acyclic(build_graph(targets(goal, start, chosen), CURRENT))
+
+
+def test_rules_join_the_same_elements_in_a_block():
+    added = targets(Goal.PUBLIC, Status.ABSENT)
+    alone, in_block = (build_graph(added, CURRENT, in_block=value) for value in (False, True))
+    assert [node.step.op for node in in_block.nodes] == [node.step.op for node in alone.nodes]
+    assert in_block.dependencies == alone.dependencies
+    hold_acyclic(in_block)
 
 
 def test_the_universe_has_every_kind():

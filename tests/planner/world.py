@@ -18,8 +18,8 @@ class World:
         self.catalog = KnownSchema()
         self.ids = count(FIRST_ID)
 
-    def plan(self, sql: str) -> ChangePlan:
-        return plan_statements(self.catalog, parse_script(sql), self.ids)  # type: ignore[arg-type]
+    def plan(self, sql: str, in_block: bool = False) -> ChangePlan:
+        return plan_statements(self.catalog, parse_script(sql), self.ids, in_block=in_block)  # type: ignore[arg-type]
 
     def run(self, sql: str) -> ChangePlan:
         """All statements of the script, as one transaction, to the end."""

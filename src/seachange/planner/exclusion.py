@@ -93,7 +93,7 @@ def classify(change: Change, descriptor_id: DescriptorId) -> ChangeKind | None:
         return ChangeKind.DROP
     if any(t.adds and _is_emptied(t.element) for _, t in touched):
         return ChangeKind.TRUNCATE
-    if any(_needs_rows(target, change.skips.get(number), change.release) for number, target in touched):
+    if any(_needs_rows(target, change.skips.get(number), change) for number, target in touched):
         return ChangeKind.WORK
     if all(isinstance(t.element, _LABEL_KINDS) for _, t in touched):
         return ChangeKind.LABEL
@@ -105,6 +105,7 @@ def _is_emptied(element: Element) -> bool:
     return isinstance(element, elements.PrimaryIndex) and element.built and element.replaces_id is not None
 
 
-def _needs_rows(target: Target, skip: Skip | None, release: int) -> bool:
+def _needs_rows(target: Target, skip: Skip | None, change: Change) -> bool:
     skipped = skip.statuses if skip is not None else frozenset()
-    return any(step.op in FALLIBLE and step.to not in skipped for _, step in path_of(target, release_of(release)))
+    path = path_of(target, release_of(change.release), change.in_block)
+    return any(step.op in FALLIBLE and step.to not in skipped for _, step in path)

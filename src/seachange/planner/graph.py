@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
-from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
+from seachange.model.change.targets import GOAL_STATUS, UNCOMMITTED, Goal, Status, Target
 from seachange.planner.elements.registry import HOSTED, HOSTS
 from seachange.planner.elements.rule import Adding, At, Dropping, Moment, Rule, RuleOrder
 from seachange.planner.lifecycles.lifecycle import LifecycleStep
@@ -64,9 +64,9 @@ class Graph:
     companions: tuple[tuple[int, ...], ...]
 
 
-def path_of(target: Target, release: Release) -> list[tuple[Status, LifecycleStep]]:
+def path_of(target: Target, release: Release, in_block: bool = False) -> list[tuple[Status, LifecycleStep]]:
     """The steps that are left, each with the status that it starts from."""
-    lifecycle = lifecycle_of(type(target.element), release)
+    lifecycle = lifecycle_of(target, release, in_block)
     statuses = lifecycle.statuses
     steps: tuple[LifecycleStep, ...] = ()
     match target.goal:
@@ -82,14 +82,16 @@ def path_of(target: Target, release: Release) -> list[tuple[Status, LifecycleSte
     return list(zip(origins, steps, strict=False))
 
 
-def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int, Skip] | None = None) -> Graph:
-    """`skips` are those of the targets with these numbers."""
+def build_graph(
+    targets: Sequence[Target], release: Release, skips: Mapping[int, Skip] | None = None, in_block: bool = False
+) -> Graph:
+    """`skips` are those of the targets with these numbers; `in_block`: the change is that of a transaction block."""
     nodes: list[GraphNode] = []
     paths: list[tuple[int, ...]] = []
     hosted = _hosted(targets)
     for number, target in enumerate(targets):
         start = len(nodes)
-        for node in _nodes(number, path_of(target, release), (skips or {}).get(number, _NO_SKIP)):
+        for node in _nodes(number, path_of(target, release, in_block), (skips or {}).get(number, _NO_SKIP)):
             # A part of a hidden element is invisible, so it can be added, and reverted, with it.
             hidden = not node.step.revertible and number in hosted and node.status is not Status.ABSENT
             nodes.append(replace(node, step=replace(node.step, revertible=True)) if hidden else node)
@@ -114,6 +116,7 @@ def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int,
 
 _NO_SKIP = Skip("", frozenset())
 _WORK = frozenset({Status.BACKFILLED, Status.VALIDATED})
+_STANDS_FOR = {uncommitted: status for status, uncommitted in UNCOMMITTED.items()}
 
 
 def _nodes(number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip) -> Iterable[GraphNode]:
@@ -224,13 +227,18 @@ def _moment(at: At, target: Target, nodes: Sequence[GraphNode], path: tuple[int,
         case Adding(status=Moment.LAST):
             found = [n for n in path[-1:] if target.goal in (Goal.PUBLIC, Goal.ENFORCED)]
         case Adding(status=status):
-            found = [n for n in path if target.adds and (nodes[n].status is status or status in nodes[n].passes)]
+            found = [n for n in path if target.adds and _is_among(status, (nodes[n].status, *nodes[n].passes))]
     return found[0] if found else None
 
 
 def _is_needless(first: At, node: GraphNode) -> bool:
     """Whether work is left out that others would wait for: what it would show or make is so already."""
-    return isinstance(first, Adding) and first.status in _WORK and first.status in node.passes
+    return isinstance(first, Adding) and first.status in _WORK and _is_among(first.status, node.passes)
+
+
+def _is_among(status: Status | Moment, statuses: Iterable[Status]) -> bool:
+    """Whether the status that a rule is about is one of these, or what stands in for it in a transaction block is."""
+    return any(status in (one, _STANDS_FOR.get(one)) for one in statuses)
 
 
 def _keys(element: Element, names: Sequence[str]) -> list[tuple[object, ...]]:

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from seachange import errors
-from seachange.model.change.elements import ColumnName, NamespaceElement, descriptor_of
+from seachange.model.change.elements import (
+    ColumnName,
+    ForeignKeyElement,
+    NamespaceElement,
+    UniqueIndex,
+    descriptor_of,
+)
 from seachange.model.change.ops import FALLIBLE, Op
 from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.model.ids import IndexId, TableId
@@ -43,6 +49,8 @@ class Change:
     empty: frozenset[TableId] = frozenset()
     fenced: frozenset[TableId] = frozenset()
     release: int = CURRENT.number
+    # Whether a transaction block makes it: its COMMIT is the publication, and the stages before are child transactions.
+    in_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +86,20 @@ def plan_statements(
     ids: Iterator[int],
     evaluated: Mapping[str, str | None] | None = None,
     release: Release = CURRENT,
+    in_block: bool = False,
 ) -> ChangePlan:
-    """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
+    """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text; `in_block`:
+    what takes longer than a COMMIT is done before it, by child transactions of the block."""
     parts = _parts(catalog, statements[0]) if len(statements) == 1 else None
+    if parts is not None and in_block:
+        # The first would have to be published before the second begins.
+        raise errors.FeatureNotSupported(
+            feature="a statement that takes two changes, one after the other, in a transaction block",
+            instead="Send it outside of a block, or write it as two statements.",
+        )
     if parts is not None:
         return _plan_both(catalog, *parts, ids, evaluated, release)
-    return _plan_as_one(catalog, statements, ids, evaluated, release)
+    return _plan_as_one(catalog, statements, ids, evaluated, release, in_block)
 
 
 def _parts(catalog: KnownSchema, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
@@ -134,19 +150,21 @@ def _plan_as_one(
     ids: Iterator[int],
     evaluated: Mapping[str, str | None] | None,
     release: Release,
+    in_block: bool = False,
 ) -> ChangePlan:
-    change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements, release)
-    graph = build_graph(change.targets, release, change.skips)
+    change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements, release, in_block)
+    graph = build_graph(change.targets, release, change.skips, in_block)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
         # Rows may come before such a plan is done, and its publication must not fail for them.
         draft = Draft(replace(catalog, sizes={}), ids, evaluated=evaluated)
         try:
-            change, notices = _build_change(draft, statements, release)
+            change, notices = _build_change(draft, statements, release, in_block)
         except errors.Error as error:
             raise _refuse_together(catalog, change) from error
-        graph = build_graph(change.targets, release, change.skips)
+        graph = build_graph(change.targets, release, change.skips, in_block)
     _refuse_early_names(graph)
-    return ChangePlan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
+    first_phase = Phase.STATEMENT if in_block else Phase.PRE_COMMIT
+    return ChangePlan(change, graph, build_stages(graph, first_phase, unfenced_at_first(change.targets)), notices)
 
 
 def _refuse_early_names(graph: Graph) -> None:
@@ -177,16 +195,42 @@ def _refuse_together(catalog: KnownSchema, change: Change) -> errors.Error:
     )
 
 
-def _build_change(draft: Draft, statements: Sequence[DdlStatement], release: Release) -> tuple[Change, tuple[str, ...]]:
+def _build_change(
+    draft: Draft, statements: Sequence[DdlStatement], release: Release, in_block: bool
+) -> tuple[Change, tuple[str, ...]]:
     for number, statement in enumerate(statements):
         draft.statement = number
         build_statement(draft, statement)
     targets = draft.finish()
-    skips = find_skips(targets, draft, release)
+    if in_block:
+        targets = tuple(map(_mark_uncommitted, targets))
+    skips = find_skips(targets, draft, release, in_block)
     sources = _sources(draft.catalog, targets)
     fenced = draft.empty | draft.emptied | draft.repointed | draft.drawn
-    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced), release.number)
+    if in_block:
+        fenced |= _ends_of_keys(targets, skips)
+    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced), release.number, in_block)
     return change, tuple(draft.notices)
+
+
+def _mark_uncommitted(target: Target) -> Target:
+    """Writers have to know, before they check anything, that a key of it rejects none of them."""
+    element = target.element
+    if isinstance(element, UniqueIndex | ForeignKeyElement) and _is_uncommitted(target):
+        return replace(target, element=replace(element, uncommitted=True))
+    return target
+
+
+def _is_uncommitted(target: Target) -> bool:
+    return target.start is Status.ABSENT and target.goal in (Goal.PUBLIC, Goal.TRANSIENT)
+
+
+def _ends_of_keys(targets: Sequence[Target], skips: Mapping[int, Skip]) -> set[TableId]:
+    """The tables of foreign keys that writers have declared keys for. A row written with the uncommitted foreign key
+    has not locked its parent, so it is checked again if it is committed after the block."""
+    added = (t for n, t in enumerate(targets) if n not in skips and _is_uncommitted(t))
+    ends = (t.element for t in added if isinstance(t.element, ForeignKeyElement))
+    return {id_ for end in ends for id_ in (end.table_id, end.parent_id)}
 
 
 def plan_remainder(change: Change, progress: Progress, phase: Phase) -> ChangePlan:
@@ -220,7 +264,7 @@ def _plan(
 ) -> ChangePlan:
     """Rules that are given are those of an experiment, whose plans are not asked for again."""
     if release is not None:
-        graph = build_graph(targets, release, change.skips)
+        graph = build_graph(targets, release, change.skips, change.in_block)
     else:
         graph = rest_graph(_SameChange(change), tuple((t.goal, t.start) for t in targets))
     return ChangePlan(change, graph, build_stages(graph, phase, progress.unfenced))
@@ -250,7 +294,7 @@ def rest_graph(same: _SameChange, points: tuple[tuple[Goal, Status], ...]) -> Gr
     it: a raise changes the stages, not the graph."""
     change = same.change
     targets = [replace(t, goal=g, start=s) for t, (g, s) in zip(change.targets, points, strict=True)]
-    return build_graph(targets, release_of(change.release), change.skips)
+    return build_graph(targets, release_of(change.release), change.skips, change.in_block)
 
 
 def _sources(catalog: KnownSchema, targets: Sequence[Target]) -> dict[TableId, IndexId]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.ops import OpType
-from seachange.model.change.targets import Status, Target
+from seachange.model.change.targets import UNCOMMITTED, Status, Target
 from seachange.planner.builders.draft import Draft
 from seachange.planner.graph import Skip
 from seachange.planner.lifecycles.lifecycle import Lifecycle
@@ -18,14 +18,14 @@ EMPTY_TABLE = "the table has no rows"
 BUILT = "its entries need no building"
 
 # An index is still to be built where its key is known to be unique.
-_PROOF = frozenset({Status.ENFORCED, Status.VALIDATED})
+_PROOF = frozenset({*UNCOMMITTED, *UNCOMMITTED.values()})
 
 
-def find_skips(targets: Sequence[Target], draft: Draft, release: Release) -> dict[int, Skip]:
+def find_skips(targets: Sequence[Target], draft: Draft, release: Release, in_block: bool = False) -> dict[int, Skip]:
     """By number of the target. Notes in the draft which tables have to be empty for it."""
     skips: dict[int, Skip] = {}
     for number, target in enumerate(targets):
-        lifecycle = lifecycle_of(type(target.element), release)
+        lifecycle = lifecycle_of(target, release, in_block)
         # Added by this change, and not in one step.
         if target.adds and len(lifecycle.add) > 1:
             skip = _find(target.element, lifecycle, draft)

@@ -24,8 +24,9 @@ from seachange.planner.graph import Graph
 
 
 class Phase(StrEnum):
-    """STATEMENT: what the transaction sees of its own change at once; PRE_COMMIT: in its commit; POST_COMMIT: by a job
-    that can be cancelled; NON_REVERTIBLE: by a job that cannot."""
+    """STATEMENT: what the transaction sees of its own change at once, and the work that its block does for it by child
+    transactions; PRE_COMMIT: in its commit; POST_COMMIT: by a job that can be cancelled; NON_REVERTIBLE: by a job that
+    cannot."""
 
     STATEMENT = "statement"
     PRE_COMMIT = "pre-commit"
@@ -122,6 +123,8 @@ class _Builder:
 
     def phase_after(self, stage: Stage) -> Phase:
         """What follows a step that cannot be reverted, or consists of such steps only, cannot be cancelled."""
+        if stage.phase is Phase.STATEMENT:
+            return stage.phase
         nodes = self._graph.nodes
         left = [n for n in range(len(nodes)) if n not in self._done]
         passed = any(not nodes[n].step.revertible for t in stage.transitions for n in t.nodes)
@@ -208,6 +211,8 @@ class _Builder:
         self._unfenced |= set(publishes)
         self._done |= set(self._taken)
         self._taken = {}
+        if publication and phase is Phase.STATEMENT:
+            phase = Phase.PRE_COMMIT
         return Stage(phase, type_, transitions, tuple(raises), tuple(publishes), publication)
 
     def describe_stuck(self) -> str:

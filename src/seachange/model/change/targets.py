@@ -23,6 +23,8 @@ class Status(StrEnum):
     ENFORCED = "ENFORCED"
     # Of a constraint: every row meets it.
     VALIDATED = "VALIDATED"
+    # Of a constraint in a transaction block: every row met it, under the block's own rows, when they were read.
+    PROVEN = "PROVEN"
     PUBLIC = "PUBLIC"
 
 
@@ -34,8 +36,14 @@ STATE_OF: dict[Status, State] = {
     Status.VALIDATING: State.VALIDATING,
     Status.ENFORCED: State.ENFORCED,
     Status.VALIDATED: State.ENFORCED,
+    Status.PROVEN: State.VALIDATING,
     Status.PUBLIC: State.PUBLIC,
 }
+
+
+# What stands in for a status that rejects rows until the transaction block that adds the constraint commits. A rule
+# about the one holds for the other.
+UNCOMMITTED: dict[Status, Status] = {Status.ENFORCED: Status.VALIDATING, Status.VALIDATED: Status.PROVEN}
 
 
 class Goal(StrEnum):

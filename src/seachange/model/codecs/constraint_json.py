@@ -48,6 +48,7 @@ def encode_foreign_key(key: ForeignKey) -> dict[str, Any]:
         "state": key.state.value,
         **full,
         **late,
+        **({"uncommitted": True} if key.uncommitted else {}),
     }
 
 
@@ -65,4 +66,5 @@ def decode_foreign_key(body: dict[str, Any]) -> ForeignKey:
         state=State(body["state"]),
         match_full=body.get("match_full", False),
         not_valid=body.get("not_valid", False),
+        uncommitted=body.get("uncommitted", False),
     )

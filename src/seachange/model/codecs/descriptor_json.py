@@ -142,6 +142,7 @@ def _index(index: Index) -> dict[str, Any]:
         "constraint": index.constraint,
         "source": index.source,
         **({"nulls_swapped": list(index.nulls_swapped)} if index.nulls_swapped else {}),
+        **({"uncommitted": True} if index.uncommitted else {}),
     }
 
 
@@ -159,4 +160,5 @@ def _read_index(body: dict[str, Any]) -> Index:
         constraint=body.get("constraint", body["unique"]),
         source=IndexId(body["source"]) if body.get("source") is not None else None,
         nulls_swapped=tuple(ColumnId(c) for c in body.get("nulls_swapped", ())),
+        uncommitted=body.get("uncommitted", False),
     )

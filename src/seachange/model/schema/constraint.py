@@ -58,6 +58,8 @@ class ForeignKey:
     match_full: bool = False
     # As of a Check.
     not_valid: bool = False
+    # As of an Index.
+    uncommitted: bool = False
 
     def refers(self, values: tuple[Any, ...]) -> bool:
         """Whether a parent with these values must exist."""

@@ -67,7 +67,8 @@ class Index:
     `descending` names the key columns in descending order, `nulls_swapped` those whose NULLs sort at the other end than
     by default; `where` the rows of a partial index (None: all); `constraint` distinguishes a UNIQUE or PRIMARY KEY
     constraint from a bare unique index. A key that is an expression is a hidden virtual column. `source` is the primary
-    index under construction that it is built from, whose key its entries end in (None: the current one).
+    index under construction that it is built from, whose key its entries end in (None: the current one). `uncommitted`:
+    it is added by a transaction block that has not committed, so writers neither wait nor fail because of its keys.
     """
 
     id: IndexId
@@ -82,6 +83,7 @@ class Index:
     constraint: bool = False
     source: IndexId | None = None
     nulls_swapped: tuple[ColumnId, ...] = ()
+    uncommitted: bool = False
 
     def order_of(self, column_id: ColumnId) -> str:
         """The order of a key as CREATE INDEX writes it; empty for the default."""

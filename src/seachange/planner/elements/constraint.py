@@ -168,6 +168,7 @@ def foreign_key_element(table_id: TableId, key: ForeignKey) -> elements.ForeignK
         key.initially_deferred,
         key.match_full,
         key.not_valid,
+        key.uncommitted,
     )
 
 
@@ -194,6 +195,7 @@ def put_constraints(parts: Mapping[Element, State]) -> tuple[tuple[Check, ...], 
                         state,
                         element.match_full,
                         element.not_valid,
+                        element.uncommitted and state is not State.PUBLIC,
                     )
                 )
             case _:

@@ -166,6 +166,7 @@ def index_element(table: Table, index: Index) -> elements.AnyIndex:
             index.nulls_distinct,
             index.nulls_swapped,
             source_id=index.source,
+            uncommitted=index.uncommitted,
         )
     return elements.SecondaryIndex(
         table.id,
@@ -204,20 +205,22 @@ def put_indexes(before: Table | None, parts: Mapping[Element, State]) -> tuple[I
                     )
                 )
             case elements.SecondaryIndex(index_id=id_) | elements.UniqueIndex(index_id=id_):
+                unique = element if isinstance(element, elements.UniqueIndex) else None
                 secondary[id_] = Index(
                     id_,
                     names[id_],
                     element.key,
-                    isinstance(element, elements.UniqueIndex),
+                    unique is not None,
                     element.include,
                     state,
                     element.descending,
                     element.where,
-                    element.nulls_distinct if isinstance(element, elements.UniqueIndex) else True,
+                    unique is None or unique.nulls_distinct,
                     id_ in constraints,
                     # Once it is public, so is the index that it was made from.
                     element.source_id if state is not State.PUBLIC else None,
                     element.nulls_swapped,
+                    unique is not None and unique.uncommitted and state is not State.PUBLIC,
                 )
             case _:
                 pass

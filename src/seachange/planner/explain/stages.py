@@ -60,7 +60,8 @@ class StagesText:
         stage = view.stage
         waited = waits(stage, self.names, view.before)
         begun_by = "the publication of the first change" if self.plan.follows else "COMMIT"
-        lines = [f"{view.title}: {stage.type.value}{f', a part of {begun_by}' * (stage.phase is Phase.PRE_COMMIT)}"]
+        by = {Phase.PRE_COMMIT: f", a part of {begun_by}", Phase.STATEMENT: ", by a child transaction"}
+        lines = [f"{view.title}: {stage.type.value}{by.get(stage.phase, '')}"]
         if view.is_no_return:
             lines += indent([_no_return(view, self.plan)])
         lines += indent([f"waits for {enumerate_words(waited)}" if waited else "waits for nothing"])

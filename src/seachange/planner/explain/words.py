@@ -15,10 +15,11 @@ from seachange.planner.explain.names import Names
 from seachange.planner.stages import Stage
 
 # A status is shown by its state, which is what statements and other pages know, and by the work that was done in it.
-_DONE: dict[Status, str] = {Status.BACKFILLED: "complete", Status.VALIDATED: "proven"}
+_DONE: dict[Status, str] = {Status.BACKFILLED: "complete", Status.VALIDATED: "proven", Status.PROVEN: "proven"}
 LEGEND: dict[Status, str] = {
     Status.BACKFILLED: "WRITE_ONLY (complete): the state is WRITE_ONLY, and every row has its entry",
     Status.VALIDATED: "ENFORCED (proven): the state is ENFORCED, and all rows are shown to meet it",
+    Status.PROVEN: "VALIDATING (proven): the state is VALIDATING, and all rows were shown to meet it",
 }
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")

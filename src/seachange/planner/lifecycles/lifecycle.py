@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seachange.model.change.ops import OpType
-from seachange.model.change.targets import Status
+from seachange.model.change.targets import UNCOMMITTED, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,8 @@ class Lifecycle:
     @property
     def statuses(self) -> tuple[Status, ...]:
         return (Status.ABSENT, *(step.to for step in self.add))
+
+    @property
+    def in_block(self) -> Lifecycle:
+        """The lifecycle in a transaction block, where no step before COMMIT rejects rows of other sessions."""
+        return Lifecycle(tuple(replace(step, to=UNCOMMITTED.get(step.to, step.to)) for step in self.add), self.drop)

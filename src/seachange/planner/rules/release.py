@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.change.elements import Element
+from seachange.model.change.targets import GOAL_STATUS, Target
 from seachange.planner.elements.registry import LIFECYCLES, RULES
 from seachange.planner.elements.rule import Rule
 from seachange.planner.lifecycles.lifecycle import Lifecycle
@@ -20,13 +21,21 @@ from seachange.planner.lifecycles.lifecycle import Lifecycle
 
 @dataclass(frozen=True, slots=True)
 class Release:
+    """`in_block` are the lifecycles in transaction blocks; a release without them knows no change that publishes states
+    before the COMMIT of its block."""
+
     number: int
     lifecycles: dict[type[Element], Lifecycle]
     rules: tuple[Rule, ...]
+    in_block: dict[type[Element], Lifecycle]
 
 
-CURRENT = Release(1, LIFECYCLES, RULES)
-RELEASES: dict[int, Release] = {CURRENT.number: CURRENT}
+_IN_BLOCK = {kind: lifecycle.in_block for kind, lifecycle in LIFECYCLES.items()}
+
+# Its nodes know constraints that are enforced or not there: they neither check nor record for one in VALIDATING.
+FIRST = Release(1, LIFECYCLES, RULES, in_block={})
+CURRENT = Release(2, LIFECYCLES, RULES, in_block=_IN_BLOCK)
+RELEASES: dict[int, Release] = {release.number: release for release in (FIRST, CURRENT)}
 
 
 def release_of(number: int) -> Release:
@@ -36,8 +45,12 @@ def release_of(number: int) -> Release:
     return RELEASES[number]
 
 
-def lifecycle_of(kind: type[Element], release: Release) -> Lifecycle:
-    found = release.lifecycles.get(kind)
+def lifecycle_of(target: Target, release: Release, in_block: bool = False) -> Lifecycle:
+    """In a block, a constraint that rejected rows before, or that shall do no more than that, goes the usual way."""
+    kind = type(target.element)
+    found = (release.in_block if in_block else release.lifecycles).get(kind)
+    if found is not None and not {target.start, GOAL_STATUS[target.goal]} <= {*found.statuses}:
+        found = release.lifecycles.get(kind)
     if found is None:
         raise errors.FeatureNotSupported(
             feature=f"this change while nodes of release {release.number} use the database",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seachange.model.ids import ColumnId, ConstraintId, IndexId, TableId
 from seachange.model.schema.constraint import Action
@@ -19,6 +19,8 @@ class CheckConstraint:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyElement:
+    """`uncommitted`: a transaction block adds it."""
+
     table_id: TableId
     constraint_id: ConstraintId
     column_ids: tuple[ColumnId, ...]
@@ -30,6 +32,7 @@ class ForeignKeyElement:
     initially_deferred: bool = False
     match_full: bool = False
     not_valid: bool = False
+    uncommitted: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Elements of indexes.
 
 `built`: the entries need no building, because there are none or because they were kept. `source_id` is the new primary
-index that the entries are made from; without one, the present primary index.
+index that the entries are made from; without one, the present primary index. `uncommitted`: a transaction block
+adds it.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class UniqueIndex:
     nulls_swapped: tuple[ColumnId, ...] = ()
     built: bool = field(default=False, compare=False)
     source_id: IndexId | None = field(default=None, compare=False)
+    uncommitted: bool = field(default=False, compare=False)
 
     @property
     def column_ids(self) -> tuple[ColumnId, ...]:
