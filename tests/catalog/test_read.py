@@ -5,6 +5,7 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import IndexId, KeyHash, Seq
+from seachange.model.log import Conflict, RecordedViolation, RowViolation
 from seachange.model.schema.objects import PublishedDescriptor
 from tests.catalog.builders import (
     accept,
@@ -12,7 +13,9 @@ from tests.catalog.builders import (
     drop,
     publish,
     register,
+    request,
     segment,
+    submit,
     swap,
     table,
 )
@@ -179,3 +182,27 @@ def test_first_reliance_finds_the_commit(catalog: Catalog):
     catalog.collect(epoch, 0)
     with pytest.raises(errors.SnapshotTooOld):
         catalog.first_reliance(epoch, keys, first.seq)
+
+
+def test_first_violation_is_that_of_the_first_commit(catalog: Catalog):
+    epoch = register(catalog)
+    one, other = (RowViolation(KeyHash(-6), f"row {number}", f"session {number}") for number in (1, 2))
+    first = accept(catalog, epoch, shares=(-6,), violations=(one,))
+    second = accept(catalog, epoch, shares=(-6,), violations=(RowViolation(KeyHash(9), "another", "session 3"), other))
+    keys = [KeyHash(5), KeyHash(-6)]
+    assert catalog.first_violation(keys, Seq(0)) == RecordedViolation(one, first.seq)
+    assert catalog.first_violation(keys, first.seq) == RecordedViolation(other, second.seq)
+    assert catalog.first_violation(keys, second.seq) is None
+    assert catalog.first_violation([KeyHash(5)], Seq(0)) is None
+    catalog.heartbeat(epoch, second.seq)
+    catalog.collect(epoch, 0)
+    assert catalog.first_violation(keys, Seq(0)) is None
+
+
+def test_refused_commit_records_no_violation(catalog: Catalog):
+    epoch = register(catalog)
+    accept(catalog, epoch, writes=(6,))
+    violation = RowViolation(KeyHash(6), "row 1", "session 1")
+    late = request(0, shares=(6,), violations=(violation,))
+    assert isinstance(submit(catalog, epoch, late), Conflict)
+    assert catalog.first_violation([KeyHash(6)], Seq(0)) is None

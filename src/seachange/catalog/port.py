@@ -20,14 +20,14 @@ from typing import Protocol
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
-from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 10
+FORMAT = 11
 
 
 class ChangeWatch(Protocol):
@@ -105,6 +105,9 @@ class Catalog(Protocol):
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         """The first commit above `after` that relied on one of the keys (`CommitRequest.shares`); None if there is
         none. Cheaper than reading a long log."""
+
+    def first_violation(self, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
+        """What the first commit above `after` has recorded for one of the keys."""
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         """The newest sequence whose commit timestamp is not after `timestamp_us`."""

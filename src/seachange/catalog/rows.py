@@ -104,7 +104,8 @@ def _check_once(what: str, ids: Sequence[int]) -> None:
 
 def has_changes(request: CommitRequest) -> bool:
     """Whether the request has any of the rarely used parts: all but inline rows."""
-    return bool(request.descriptors or request.raises or request.generations or request.segments or request.jobs)
+    published = request.descriptors or request.raises or request.generations
+    return bool(published or request.segments or request.jobs or request.violations)
 
 
 def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:

@@ -55,6 +55,22 @@ class GenerationChange:
 
 
 @dataclass(frozen=True, slots=True)
+class RowViolation:
+    """A row that violates a constraint which is not committed yet: the key of the constraint, which is among the shares
+    of the same commit, what is wrong, and the session that wrote the row."""
+
+    key: KeyHash
+    text: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedViolation:
+    violation: RowViolation
+    seq: Seq
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRequest:
     """One transaction's commit.
 
@@ -64,7 +80,8 @@ class CommitRequest:
     checked outside the lock. `touched`: every index written, `bulk` included. `oldest`: the oldest snapshot that any of
     it was computed at; below the log's floor it can no longer be checked. `actor`: the lock owner whose locks do not
     conflict with it. `reads`: hashes that must not have been written above `validated`. Unlike `shares` they are not
-    recorded: a later commit may write them.
+    recorded: a later commit may write them. `violations` are recorded for the message of the transaction that adds the
+    constraint.
     """
 
     commit_id: CommitId
@@ -83,6 +100,7 @@ class CommitRequest:
     jobs: tuple[JobChange, ...] = ()
     actor: int = 0
     reads: tuple[KeyHash, ...] = ()
+    violations: tuple[RowViolation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from seachange.catalog.postgres.read import (
     read_dropped,
     read_entries,
     read_first_reliance,
+    read_first_violation,
     read_newest_generation,
 )
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
@@ -50,7 +51,7 @@ from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
-from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
@@ -246,6 +247,9 @@ class PostgresCatalog:
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         return self._pool.run(lambda db: read_first_reliance(db, epoch, keys, after))
+
+    def first_violation(self, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
+        return self._pool.run(lambda db: read_first_violation(db, keys, after))
 
     def watch(self) -> DescriptorWatch:
         return DescriptorWatch(self.url, self._pool.pids)

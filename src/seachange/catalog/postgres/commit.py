@@ -153,6 +153,7 @@ def _changes(request: CommitRequest) -> str | None:
         "segments": [_segment(s, s.id in deltas, bases.get(s.id)) for s in segments],
         "generations": [_generation(change) for change in request.generations],
         "jobs": [_job(change) for change in request.jobs],
+        "violations": [{"key": v.key, "text": v.text, "session": v.session} for v in request.violations],
     }
     return json.dumps({name: each for name, each in changes.items() if each})
 

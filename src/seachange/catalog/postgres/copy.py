@@ -19,7 +19,8 @@ from seachange.runtime.filesystem import named_errors
 from seachange.runtime.permissions import create_file, create_folder
 
 FOLDER_NAME = "catalog"
-# All persistent tables. Locks, claims and partitions are recreated; inline batches are restored after their partitions.
+# All persistent tables. Locks, claims, violations and partitions belong to live nodes, or are recreated; inline batches
+# are restored after their partitions.
 _TABLES = (
     *("sequencer", "node", "log", "burned", "intent", "segment", "garbage", "generation", "generation_member"),
     *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence"),

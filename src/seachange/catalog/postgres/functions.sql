@@ -370,6 +370,10 @@ BEGIN
                 IF my_changes ? 'jobs' THEN
                     PERFORM seachange.publish_jobs(my_epoch, head, last_us, my_changes);
                 END IF;
+                IF my_changes ? 'violations' THEN
+                    INSERT INTO seachange.violation SELECT head, v.key, v.text, v.session
+                        FROM jsonb_to_recordset(my_changes->'violations') AS v(key bigint, text text, session text);
+                END IF;
             END IF;
             code := 0; a := head; b := last_us;
         END IF;
@@ -509,6 +513,7 @@ BEGIN
         WHERE n.id = v.id AND n.version > v.version AND n.seq <= low);
     DELETE FROM seachange.descriptor_version v WHERE v.body IS NULL AND v.seq <= low;
     DELETE FROM seachange.descriptor d WHERE NOT d.live AND d.changed <= low;
+    DELETE FROM seachange.violation v WHERE v.seq <= low;
     DELETE FROM seachange.burned u
         WHERE u.timestamp_us < seachange.now_us() - greatest(retention_us, burned_kept_us);
     RETURN low;

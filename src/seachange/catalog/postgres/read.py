@@ -28,7 +28,7 @@ from seachange.catalog.rows import (
     segment_from,
 )
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
-from seachange.model.log import LogEntry
+from seachange.model.log import LogEntry, RecordedViolation, RowViolation
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
 
@@ -44,6 +44,8 @@ _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk,
     WHERE l.seq > %b AND l.seq <= seachange.head() ORDER BY l.seq, b.ordinal"""
 _FIRST_RELIANCE = """SELECT min(seq) FROM seachange.log
     WHERE seq > %b AND seq <= seachange.head() AND shares && %b::bigint[]"""
+_FIRST_VIOLATION = """SELECT seq, key, text, session FROM seachange.violation
+    WHERE seq > %b AND key = ANY (%b::bigint[]) ORDER BY seq LIMIT 1"""
 _LOG_COLUMNS = 8
 _BATCH_COLUMNS = slice(8, 13)
 _CHECK_COLUMNS = slice(13, 15)
@@ -107,6 +109,12 @@ def read_first_reliance(db: Connection, epoch: Epoch, keys: Sequence[KeyHash], a
     ((found,),) = query(db, _FIRST_RELIANCE, after, Bigints(keys))
     check(db, epoch, after)
     return None if found is None else Seq(found)
+
+
+def read_first_violation(db: Connection, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
+    for seq, key, shown, session in query(db, _FIRST_VIOLATION, after, Bigints(keys)):
+        return RecordedViolation(RowViolation(KeyHash(key), shown, session), Seq(seq))
+    return None
 
 
 def _read_parts(db: Connection, epoch: Epoch, after: Seq, entries: Sequence[Row], parts: EntryParts) -> None:

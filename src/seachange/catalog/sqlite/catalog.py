@@ -24,6 +24,7 @@ from seachange.catalog.sqlite.read import (
     read_dropped,
     read_entries,
     read_first_reliance,
+    read_first_violation,
     read_newest_generation,
     read_sequence_at,
 )
@@ -33,7 +34,7 @@ from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
-from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
@@ -209,6 +210,10 @@ class SqliteCatalog:
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         with Read(self._readers) as db:
             return read_first_reliance(db, epoch, keys, after)
+
+    def first_violation(self, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
+        with Read(self._readers) as db:
+            return read_first_violation(db, keys, after)
 
     def watch(self) -> FileWatch:
         return FileWatch(self._path)

@@ -52,6 +52,7 @@ _FORGET_VERSIONS = (
     """DELETE FROM descriptor_version WHERE body IS NULL AND seq <= ?1""",
     "DELETE FROM descriptor WHERE live = 0 AND changed <= ?1",
 )
+_FORGET_VIOLATIONS = "DELETE FROM violation WHERE seq <= ?"
 _FORGET_BURNED = "DELETE FROM burned WHERE timestamp_us < ?"
 _GARBAGE = "SELECT segment_id FROM garbage ORDER BY segment_id"
 _HOLDINGS = """WITH newest AS
@@ -92,6 +93,7 @@ def raise_floor(db: sqlite3.Connection, now_us: int, retention_us: int) -> tuple
         db.execute(statement)
     for statement in _FORGET_VERSIONS:
         db.execute(statement, (floor,))
+    db.execute(_FORGET_VIOLATIONS, (floor,))
     db.execute(_FORGET_BURNED, (now_us - max(retention_us, BURNED_KEPT_US),))
     db.execute(_LIST_GARBAGE)
     db.execute(_FORGET_SEGMENTS)

@@ -74,6 +74,7 @@ _RAISE = "UPDATE descriptor SET min_version = max(min_version, ?) WHERE id = ?"
 _TAKE_GENERATION = "UPDATE sequencer SET next_generation = next_generation + 1"
 _NEXT_GENERATION = "SELECT next_generation FROM sequencer"
 _INSERT_GENERATION = "INSERT INTO generation VALUES (?, ?, ?, ?)"
+_INSERT_VIOLATION = "INSERT INTO violation VALUES (?, ?, ?, ?)"
 _INSERT_MEMBER = "INSERT INTO generation_member VALUES (?, ?, ?, ?)"
 
 # A commit with more writes reads all locks, instead of probing each key.
@@ -246,6 +247,7 @@ class Sequencer:
         self._write_segments(request, seq)
         for swap in request.generations:
             self._write_generation(swap, seq)
+        self._db.executemany(_INSERT_VIOLATION, [(seq, v.key, v.text, v.session) for v in request.violations])
         if request.jobs:
             write_jobs(self._db, self._epoch, request, seq, timestamp_us)
 

@@ -26,7 +26,7 @@ from seachange.catalog.rows import (
 )
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
-from seachange.model.log import LogEntry
+from seachange.model.log import LogEntry, RecordedViolation, RowViolation
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents, InlineBatch, Segment
 
@@ -68,6 +68,7 @@ _INDEX_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, ro
         checksum, key_min, key_max
     FROM segment WHERE index_id = ? AND delta > ? AND delta <= ? ORDER BY delta, id"""
 _SHARES = "SELECT seq, shares FROM log WHERE seq > ? AND length(shares) > 0 ORDER BY seq"
+_VIOLATIONS = "SELECT seq, key, text, session FROM violation WHERE seq > ? ORDER BY seq"
 _BOUNDS = "SELECT min(seq), max(seq) FROM log"
 _TIMESTAMP = "SELECT timestamp_us FROM log WHERE seq = ?"
 
@@ -102,6 +103,14 @@ def read_first_reliance(db: sqlite3.Connection, epoch: Epoch, keys: Iterable[Key
     found = next((seq for seq, blob in db.execute(_SHARES, (after,)) if not wanted.isdisjoint(unpack(blob))), None)
     check(db, epoch, after)
     return None if found is None else Seq(found)
+
+
+def read_first_violation(db: sqlite3.Connection, keys: Iterable[KeyHash], after: Seq) -> RecordedViolation | None:
+    wanted = frozenset(keys)
+    for seq, key, text, session in db.execute(_VIOLATIONS, (after,)):
+        if key in wanted:
+            return RecordedViolation(RowViolation(KeyHash(key), text, session), Seq(seq))
+    return None
 
 
 def _batches(rows: sqlite3.Cursor) -> Iterator[tuple[int, InlineBatch]]:

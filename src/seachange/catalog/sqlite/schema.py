@@ -208,10 +208,16 @@ _FORMAT_9 = (
 # Checksums of descriptors; rows of an older program have none.
 _FORMAT_10 = ("ALTER TABLE descriptor_version ADD COLUMN checksum INTEGER",)
 
+# Rows that violate constraints which are not committed yet, beside the log entries of their commits.
+_FORMAT_11 = (
+    """CREATE TABLE violation
+        (seq INTEGER NOT NULL, key INTEGER NOT NULL, text TEXT NOT NULL, session TEXT NOT NULL)""",
+)
+
 # Migration n upgrades a catalog from format n - 1 to format n.
 MIGRATIONS = (
     *(_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7),
-    *(_FORMAT_8, _FORMAT_9, _FORMAT_10),
+    *(_FORMAT_8, _FORMAT_9, _FORMAT_10, _FORMAT_11),
 )
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
