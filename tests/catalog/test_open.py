@@ -7,11 +7,11 @@ import psycopg
 import pytest
 
 from seachange import errors
-from seachange.catalog.mounts import file_system_of
 from seachange.catalog.open import open_catalog
 from seachange.catalog.port import FORMAT, Catalog
 from seachange.catalog.postgres import schema as postgres_schema
 from seachange.catalog.sqlite import schema as sqlite_schema
+from seachange.catalog.sqlite.connections import file_system_of
 from seachange.model.locking import LockOwner, LockPolicy
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY

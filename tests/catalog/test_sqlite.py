@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.catalog import mounts
 from seachange.catalog.open import open_catalog
-from seachange.catalog.sqlite import SqliteCatalog
+from seachange.catalog.sqlite import SqliteCatalog, connections
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.faults import FAULTS
@@ -74,7 +73,7 @@ def test_timestamps_rise_though_the_clock_stands_or_goes_back(path: Path):
 def test_a_network_file_system_is_refused(path: Path, tmp_path: Path, monkeypatch):
     table = tmp_path / "mountinfo"
     table.write_text("1 0 0:1 / / rw - nfs4 server:/ rw\n")
-    monkeypatch.setattr(mounts, "MOUNTINFO", table)
+    monkeypatch.setattr(connections, "MOUNTINFO", table)
     with pytest.raises(errors.NetworkFileSystem):
         SqliteCatalog(path, SYSTEM_CLOCK)
 

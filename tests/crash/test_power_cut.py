@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seachange.runtime.faults import POINTS
-from seachange.runtime.powercut import lose_unsynced
+from seachange.runtime.opening import lose_unsynced
 from tests.crash.conftest import Passages
 from tests.crash.killing import SEED, Tally, judge_after, run_until_killed
 from tests.crash.script import make_script

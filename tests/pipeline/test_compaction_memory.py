@@ -8,7 +8,7 @@ import pytest
 
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Column
-from seachange.pipeline.kernels.segment_shape import base_shape
+from seachange.pipeline.kernels.runs import base_shape
 from seachange.storage.bulk import sort_query_into_segments
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_rewrite

@@ -20,8 +20,7 @@ from seachange.model.segments import Segment
 from seachange.pipeline.kernels.backfill import Report, backfill
 from seachange.pipeline.kernels.executor import LocalExecutor, Sizes
 from seachange.pipeline.kernels.kernel_context import KernelContext
-from seachange.pipeline.kernels.runs import BuiltIndex
-from seachange.pipeline.kernels.segment_shape import base_shape
+from seachange.pipeline.kernels.runs import BuiltIndex, base_shape
 from seachange.pipeline.kernels.source import IndexSource
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.arrow import column_name, schema_of

@@ -7,7 +7,7 @@ import pytest
 
 from seachange import errors
 from seachange.runtime.filesystem import LocalFileSystem, named_errors
-from seachange.runtime.powercut import PowerCutFileSystem, lose_unsynced
+from seachange.runtime.opening import PowerCutFileSystem, lose_unsynced
 
 
 class Steps(LocalFileSystem):

@@ -8,7 +8,7 @@ import pytest
 
 from seachange.engine.session.session import Session
 from seachange.runtime.nonblocking import Holding, WouldWait, in_haste, may_wait
-from seachange.server.worker_threads import WorkerThreads
+from seachange.server.server import WorkerThreads
 from seachange.sql.run.execute import prepare
 from tests.support.patience import PATIENCE_S
 from tests.support.serving import serving

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from seachange.server.throttle import FREE_FAILURES, MEMORY_US, SPACING_US, Throttle
+from seachange.server.limits import FREE_FAILURES, MEMORY_US, SPACING_US, Throttle
 from tests.support.serving import HOST, serving
 
 WAIT_US_MAX = 3 * SPACING_US

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.sql.compile.reads import columns_read, columns_sought
+from seachange.sql.compile.template import columns_read, columns_sought
 from seachange.sql.parsing.parse import TreeStatement, parse_script
 
 

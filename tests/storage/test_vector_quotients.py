@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.storage.vector_quotients import divide_all
+from seachange.storage.duck_numerics import divide_all
 from seachange.values.quotients import divide
 
 NUMBERS = st.integers(-(10**15), 10**15) | st.integers(-100, 100) | st.sampled_from([10**n for n in range(15)])

@@ -12,10 +12,9 @@ from pathlib import Path
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.server.auth import new_verifier
+from seachange.server.auth import find_verifier, new_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import AuthConfig
-from seachange.server.roles import find_verifier
 from seachange.server.server import Server, ServerOptions
 from tests.support.patience import PATIENCE_S
 

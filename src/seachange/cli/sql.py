@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from seachange.cli.database import add_database_options, open_database, report_error, warn_of_open_folder
 from seachange.cli.formats import FORMATS
-from seachange.cli.prompt import converse
 from seachange.engine.session.session import Session
-from seachange.errors import Error
-from seachange.sql.text.tokens import split_script
+from seachange.errors import Error, SyntaxProblem
+from seachange.sql.text.tokens import is_complete, split_script
 
 EXAMPLES = """examples:
   seachange sql --data shop -c "create table t (id bigint primary key, name text)"
@@ -27,6 +26,7 @@ EXAMPLES = """examples:
   echo "select count(*) from t" | seachange sql --data shop --format csv
   seachange sql --data shop --catalog postgresql://user@host/catalog
 """
+_HELP = "Statements end with a semicolon. \\q quits, \\? shows this help."
 
 
 class _Append(argparse.Action):
@@ -102,3 +102,48 @@ class TextRunner:
             for notice in self._session.notices:
                 print(f"NOTICE:  {notice}", file=sys.stderr)
             self._session.notices.clear()
+
+
+def converse(run_text: Callable[[str], None]) -> int:
+    print(_HELP)
+    lines: list[str] = []
+    while True:
+        try:
+            line = input("seachange-> " if lines else "seachange=> ")
+        except EOFError:
+            print()
+            return 0
+        except KeyboardInterrupt:
+            print()
+            lines.clear()
+            continue
+        if not lines and line.strip() in ("\\q", "exit", "quit"):
+            return 0
+        if not lines and line.strip() == "\\?":
+            print(_HELP)
+            continue
+        lines.append(line)
+        text = "\n".join(lines)
+        if not text.strip():
+            lines.clear()
+        elif _ends(text):
+            lines.clear()
+            _run(run_text, text)
+
+
+def _ends(text: str) -> bool:
+    try:
+        return is_complete(text)
+    except SyntaxProblem:
+        # An open quote or comment: wait for the rest, until a line ends it.
+        return False
+
+
+def _run(run_text: Callable[[str], None], text: str) -> None:
+    try:
+        run_text(text)
+    except Error as error:
+        report_error(error)
+    except KeyboardInterrupt:
+        print("canceled", file=sys.stderr)
+    sys.stdout.flush()

@@ -10,9 +10,14 @@ import base64
 import binascii
 import hashlib
 import hmac
+import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 
 from seachange import errors
+from seachange.engine.node.node import Node
 from seachange.model.schema.scram import ITERATIONS, SALT_BYTES, make_verifier
 from seachange.runtime.entropy import Entropy
 
@@ -121,3 +126,30 @@ def _decode(data: bytes) -> str:
 
 def _malformed() -> errors.Error:
     return errors.ProtocolViolation(detail="a malformed SCRAM message")
+
+
+# The passwords of the roles in the catalog, as the node knows them now.
+#
+# **Invariant:** a login that arrives after ALTER ROLE or DROP ROLE has returned, on any node, is checked against the
+# new state: the node reads the catalog's head before it asks for the password, and again before the session begins.
+def find_verifier(node: Node, user: str, defaults: Mapping[str, Verifier] = MappingProxyType({})) -> Verifier | None:
+    """None if the role cannot log in: it has no password, here or in `defaults`, or its password has expired."""
+    role = node.epoch.schemas.newest.roles.get(user)
+    if role is None:
+        return defaults.get(user)
+    if role.valid_until_us is not None and role.valid_until_us <= node.parts.clock.wall_us():
+        return None
+    return defaults.get(user) if role.password is None else read_verifier(role.password)
+
+
+def load_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    """`key` None: it is in the same file."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Renegotiation is not supported.
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as problem:
+        raise errors.InputOutputError(action="load the certificate", file=certificate, detail=problem) from problem
+    return context

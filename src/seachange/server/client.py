@@ -23,11 +23,10 @@ from seachange.runtime.nonblocking import WouldWait, in_haste
 from seachange.server import messages as m
 from seachange.server.connection import ClientConnection
 from seachange.server.inbox import Inbox
-from seachange.server.limits import Limits, find_patience_ms, silence_error
+from seachange.server.limits import Limits, Throttle, find_patience_ms, silence_error
 from seachange.server.login import AuthConfig, Login
+from seachange.server.messages import error_report
 from seachange.server.outbox import Outbox
-from seachange.server.reports import error_report
-from seachange.server.throttle import Throttle
 
 _MS = 1_000
 _US = 1_000_000

@@ -24,12 +24,11 @@ from seachange.model.statements.session_statements import CopyStream, FetchCurso
 from seachange.runtime.nonblocking import WouldWait
 from seachange.server import messages as m
 from seachange.server.copying import Copying
-from seachange.server.delivery import Delivery
+from seachange.server.delivery import Delivery, describe_rows, encode_rows
 from seachange.server.inbox import Inbox
+from seachange.server.messages import error_report, notice_report
 from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
-from seachange.server.reports import error_report, notice_report
-from seachange.server.rows import describe_rows, encode_rows
 from seachange.server.values import TYPE_BY_OID, decode
 from seachange.sql.parsing.parse import TreeStatement
 from seachange.sql.port.result import Result, ResultColumn

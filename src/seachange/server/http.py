@@ -15,8 +15,7 @@ from http import HTTPStatus
 
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.server.exposition import CONTENT_TYPE, write_families
-from seachange.server.metrics import collect_metrics
+from seachange.server.metrics import CONTENT_TYPE, collect_metrics, write_families
 from seachange.server.server import Server
 
 _HEAD_BYTES_MAX = 8_192

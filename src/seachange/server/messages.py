@@ -31,6 +31,10 @@ _ROW_HEAD = struct.Struct(">cih")
 # Precomputed encodings of short lengths.
 _LENGTHS_KEPT = 256
 _LENGTHS = tuple(map(_INT32.pack, range(_LENGTHS_KEPT)))
+# Fields of errors that name an object, and the letter of the message field.
+_OBJECT_FIELDS = (("relation", "t"), ("column", "c"), ("constraint", "n"))
+# Errors that drivers recognise by the PostgreSQL function that raises them.
+_ROUTINES: dict[type[errors.Error], str] = {errors.ResultTypeChanged: "RevalidateCachedQuery"}
 
 
 class MessageFrame(NamedTuple):
@@ -394,3 +398,24 @@ def copy_response(kind: bytes, columns: int, form: int) -> bytes:
 
 def copy_data(data: bytes) -> bytes:
     return message(b"d", data)
+
+
+def error_report(error: errors.Error, severity: str = "ERROR") -> bytes:
+    fields = [*_head(severity, error.sqlstate, str(error))]
+    if error.detail:
+        fields.append(("D", error.detail))
+    if error.hint:
+        fields.append(("H", error.hint))
+    fields += [(letter, str(error.fields[name])) for name, letter in _OBJECT_FIELDS if error.fields.get(name)]
+    routine = _ROUTINES.get(type(error))
+    if routine is not None:
+        fields.append(("R", routine))
+    return report(b"E", fields)
+
+
+def notice_report(text: str) -> bytes:
+    return report(b"N", _head("NOTICE", "00000", text))
+
+
+def _head(severity: str, code: str, text: str) -> tuple[tuple[str, str], ...]:
+    return ("S", severity), ("V", severity), ("C", code), ("M", text)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 from seachange import errors
 from seachange.engine.node.node import Node
+from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.client import ClientSocket
-from seachange.server.limits import read_limits
+from seachange.server.limits import Throttle, read_limits
 from seachange.server.login import AuthConfig
 from seachange.server.messages import Cancel
-from seachange.server.throttle import Throttle
-from seachange.server.worker_threads import WorkerThreads
 
 _BACKLOG = 512
 # The maximum duration of a shutdown, and the fractions of it after which statements are cancelled, connections are
@@ -26,6 +28,10 @@ _CANCEL_AT, _CUT_AT, _LEAVE_AT = 0.5, 0.75, 0.9
 _OVERDUE_LOOK_SECONDS = 0.5
 # The minimum limit for connections that are not authenticated yet.
 _STRANGERS_MAX = 100
+_US = 1_000_000
+_LOG = logging.getLogger(__name__)
+
+Work = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +155,49 @@ class Server:
 
 def new_secret() -> bytes:
     return SYSTEM_ENTROPY.token(32)
+
+
+# The worker threads for clients; their number grows to the maximum that was ever busy at once.
+#
+# **Invariant:** each piece of work gets a thread at once, an idle one or a new one: none waits for another to end.
+class WorkerThreads:
+    """Used instead of a ThreadPoolExecutor, whose futures cost as much as a short statement."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._threads: list[threading.Thread] = []
+        # None ends the thread that takes it.
+        self._work: SimpleQueue[Work | None] = SimpleQueue()
+
+    def run(self, work: Work) -> None:
+        with self._lock:
+            if self._idle:
+                self._idle -= 1
+            else:
+                thread = threading.Thread(target=self._serve, name=f"{self._name}_{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        self._work.put(work)
+
+    def _serve(self) -> None:
+        while (work := self._work.get()) is not None:
+            try:
+                work()
+            except Exception:  # noqa: BLE001 - the thread has others to work for
+                _LOG.exception("work for a client failed")
+            with self._lock:
+                self._idle += 1
+
+    def stop(self, timeout_s: float) -> bool:
+        """Stops after pending work. Returns False if some work did not end in time; its threads end with the
+        process."""
+        with self._lock:
+            threads = list(self._threads)
+        for _ in threads:
+            self._work.put(None)
+        end_us = SYSTEM_CLOCK.steady_us() + round(timeout_s * _US)
+        for thread in threads:
+            thread.join(max(end_us - SYSTEM_CLOCK.steady_us(), 0) / _US)
+        return not any(thread.is_alive() for thread in threads)

@@ -13,12 +13,12 @@ from typing import Final
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from duckdb.func import PythonUDFType
 
-from seachange.storage.vector_quotients import divide_all
-from seachange.values.quotients import divide, multiply, spread
-from seachange.values.types import NUMERIC_PRECISION_MAX
+from seachange.values.quotients import DIGITS_MIN, GROUP, divide, multiply, spread
+from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
 
 # The prefix of a text that is not a number but an error message.
 COMPLAINT: Final = "no number: "
@@ -43,6 +43,12 @@ _CALCULATIONS: Final[dict[str, Callable[..., int]]] = {
     "wholevariance": partial(spread, 0, False),
     "wholedeviation": partial(spread, 0, True),
 }
+_GROUPS: Final = np.array([10 ** (GROUP * count) for count in range(5)], np.int64)
+# The maximum that, multiplied by a thousand, fits in 64 bits.
+_ALIGNED_MAX: Final = 2**63 // 1000
+_LIMIT: Final = 10**NUMERIC_PRECISION_MAX
+
+Numbers = npt.NDArray[np.int64]
 
 
 def numeric_name(calculation: str, *scales: int) -> str:
@@ -145,3 +151,45 @@ def _whole_numbers(vector: pa.Array) -> list[int]:
             pairs = zip(high.tolist(), low.view(np.uint64).tolist(), strict=True)
             numbers += [(upper << 64) | lower for upper, lower in pairs]
     return numbers
+
+
+# Vectorised exact division: the number of digits of each quotient is computed for all of them together.
+#
+# **Invariant:** the results equal those of `values/quotients.py`.
+def divide_all(
+    dividends: Sequence[int], divisors: Sequence[int], behind: int, divisor_behind: int, scale: int
+) -> list[int] | None:
+    """None if a number or quotient is out of the range handled here: then each row is divided by itself."""
+    if not divisors:
+        # All rows are NULL.
+        return []
+    if max(behind, divisor_behind) >= NUMERIC_DEFAULT[1] or 0 in divisors:
+        return None
+    if any(max(numbers) >= _ALIGNED_MAX or min(numbers) <= -_ALIGNED_MAX for numbers in (dividends, divisors)):
+        return None
+    first, weight = _first_groups(np.array(dividends, np.int64), behind)
+    divisor_first, divisor_weight = _first_groups(np.array(divisors, np.int64), divisor_behind)
+    weights = weight - divisor_weight - (first <= divisor_first)
+    digits = np.clip(DIGITS_MIN - GROUP * weights, max(behind, divisor_behind), scale)
+    found = [
+        _divide(dividend * 10**shift, divisor) * 10**zeros
+        for dividend, divisor, shift, zeros in zip(
+            dividends, divisors, (digits - behind + divisor_behind).tolist(), (scale - digits).tolist(), strict=True
+        )
+    ]
+    return found if max(found) < _LIMIT and min(found) > -_LIMIT else None
+
+
+def _first_groups(whole: Numbers, behind: int) -> tuple[Numbers, Numbers]:
+    aligned = np.abs(whole) * 10 ** (-behind % GROUP)
+    place = np.maximum(np.searchsorted(_GROUPS, aligned, "right") - 1, 0)
+    return aligned // _GROUPS[place], place + -behind // GROUP
+
+
+def _divide(dividend: int, divisor: int) -> int:
+    """Rounds halves away from zero."""
+    if divisor < 0:
+        dividend, divisor = -dividend, -divisor
+    if dividend < 0:
+        return -((divisor - 2 * dividend) // (2 * divisor))
+    return (2 * dividend + divisor) // (2 * divisor)

@@ -16,13 +16,14 @@ from uuid import UUID
 
 from seachange import errors
 from seachange.values.array_text import parse_array
-from seachange.values.coercion_errors import invalid, mismatch
 from seachange.values.interval import Interval, canonical_interval, from_timedelta, parse_interval
 from seachange.values.json_text import normalize_json, parse_json, show_json
 from seachange.values.number_coercion import (
     Coercer,
     floating_coercer,
     integer_coercer,
+    invalid,
+    mismatch,
     numeric_coercer,
     oid_coercer,
     quantize,

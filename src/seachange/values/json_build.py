@@ -15,7 +15,7 @@ from typing import Any, Final
 from seachange import errors
 from seachange.values.duck_text import SHOWN_TYPES, show_scalar
 from seachange.values.json_text import parse_json, show_json
-from seachange.values.nesting import depths
+from seachange.values.names_text import depths
 
 # Numbers have up to 38 digits; those of Python keep 28.
 _WIDE: Final = Context(prec=100)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 from seachange import errors
-from seachange.values.nesting import depths
 
 _ESCAPE: Final = re.compile(
     r"\\(?:\\|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{4})|(.?))", re.DOTALL
@@ -89,3 +89,20 @@ def drop_parentheses(text: str) -> str:
         if not depth and at < len(text) - 1:
             return text
     return text[1:-1] if text.startswith("(") else text
+
+
+def depths(text: str) -> Iterator[tuple[int, str, int]]:
+    """Positions, characters, and the depth after each of them.
+
+    >>> [depth for _, _, depth in depths("(a,',')b")]
+    [1, 1, 1, 2, 2, 1, 0, 0]
+    """
+    depth, quote = 0, ""
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+        yield at, character, depth + bool(quote)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from seachange.values.coercion_errors import invalid, mismatch, out_of_range
+from seachange import errors
 from seachange.values.types import NUMERIC_PRECISION_MAX, Kind, SqlType
 
 Coercer = Callable[[Any], Any]
@@ -161,3 +161,16 @@ def _to_decimal(type_: SqlType, value: Any) -> Decimal:
         raise mismatch(type_, value)
     # A float is the shortest decimal that reads back as it, as PostgreSQL's own cast.
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def invalid(type_: SqlType, value: object) -> errors.Error:
+    return errors.InvalidTextRepresentation(type=type_, value=value)
+
+
+def out_of_range(type_: SqlType, value: object) -> errors.Error:
+    return errors.NumericValueOutOfRange(type=type_, value=value)
+
+
+def mismatch(type_: SqlType, value: object) -> errors.Error:
+    name = type(value).__name__
+    return errors.DatatypeMismatch(detail=f"a value of Python type {name} cannot be stored as {type_}")

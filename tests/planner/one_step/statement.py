@@ -26,7 +26,7 @@ from seachange.model.statements.table_statements import (
     DropTable,
     KeyDefinition,
 )
-from seachange.planner.builders.clauses import order_clauses
+from seachange.planner.builders.statement import order_clauses
 from seachange.planner.names import choose_name
 from tests.planner.one_step.alter_table import Draft, apply_action
 from tests.planner.one_step.constraint import References, add_rules, new_parents

@@ -5,8 +5,7 @@ import pytest
 from seachange.errors import Error
 from seachange.model.relation import RelationName
 from seachange.model.statements.table_statements import ExpressionDefinition, Volatility, sequence_call
-from seachange.sql.ddl.expression import CHECK, DEFAULT, GENERATED, TRANSFORM, compile_expression
-from seachange.sql.ddl.volatility import VOLATILITIES
+from seachange.sql.ddl.expression import CHECK, DEFAULT, GENERATED, TRANSFORM, VOLATILITIES, compile_expression
 from seachange.sql.translate.functions import FUNCTIONS, SEQUENCE_FUNCTIONS
 from tests.sql.ddl.parsing import name
 

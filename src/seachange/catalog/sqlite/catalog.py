@@ -9,12 +9,18 @@ from pathlib import Path
 from urllib.parse import quote
 
 from seachange import errors
-from seachange.catalog.mounts import refuse_network_file_system
 from seachange.catalog.rows import check_request, node_from
 from seachange.catalog.sqlite import jobs, locks, nodes
 from seachange.catalog.sqlite.collect import raise_floor, read_holdings, read_known_files, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
-from seachange.catalog.sqlite.connections import Read, Readers, SqliteWriter, client_error, connect
+from seachange.catalog.sqlite.connections import (
+    Read,
+    Readers,
+    SqliteWriter,
+    client_error,
+    connect,
+    refuse_network_file_system,
+)
 from seachange.catalog.sqlite.copy import copy_catalog
 from seachange.catalog.sqlite.read import (
     FLOOR,

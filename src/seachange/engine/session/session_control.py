@@ -42,7 +42,7 @@ from seachange.model.statements.session_statements import (
 from seachange.sql.duck.operands import Argument, argument_count, check_argument_count
 from seachange.sql.parsing.parse import Parsed
 from seachange.sql.port.result import Result, table_column
-from seachange.sql.query.arguments import read_arguments
+from seachange.sql.query.query import read_arguments
 from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.settings import READ_ONLY
 from seachange.values.types import TEXT

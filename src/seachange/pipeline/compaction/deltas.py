@@ -23,7 +23,7 @@ import numpy as np
 from seachange.model.ids import LayoutId
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import GenerationMember, Segment
-from seachange.pipeline.kernels.segment_shape import base_shape
+from seachange.pipeline.kernels.runs import base_shape
 from seachange.runtime.faults import reach
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_rewrite

@@ -18,10 +18,10 @@ from seachange.model.segments import Segment, SegmentKind
 from seachange.model.states import State
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.row_names import show_key
-from seachange.pipeline.kernels.segment_shape import base_shape
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import Distinct
 from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.segment_footer import ROW_GROUP_ROWS, SECONDARY_ROW_GROUP_ROWS
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.shuffle_file import ShuffleFile
 from seachange.storage.sorter import Sorter
@@ -167,3 +167,17 @@ def build_run(sorter: Sorter, rows: str, target: BuiltIndex, kernel_context: Ker
     segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []
     kernel_context.warehouse.remember(segments)
     return Run(target.index.id, tally, tuple(segments))
+
+
+def base_shape(table: Table, index: Index) -> SegmentShape:
+    """Segments of a generation, in the current layout."""
+    return SegmentShape(
+        columns=table.stored_columns(index, table.layout),
+        key=table.entry_key(index),
+        index_id=index.id,
+        layout_id=table.layout.id,
+        kind=SegmentKind.DATA,
+        fresh=True,
+        row_group_rows=ROW_GROUP_ROWS if index.id == table.primary.id else SECONDARY_ROW_GROUP_ROWS,
+        compression=table.compression,
+    )

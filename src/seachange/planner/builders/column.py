@@ -29,7 +29,6 @@ from seachange.model.statements.table_statements import (
 )
 from seachange.model.states import State
 from seachange.planner.builders.constraint import add_key, add_rule
-from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
     drop_check,
@@ -37,6 +36,8 @@ from seachange.planner.builders.drops import (
     drop_foreign_key,
     drop_index,
     drop_views,
+    label_of,
+    need_cascade,
 )
 from seachange.planner.builders.expression import bind_default, bind_generated, refuse_computed_enum
 from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key

@@ -14,9 +14,15 @@ from seachange.model.relation import RelationName
 from seachange.model.statements.object_statements import DropObjects
 from seachange.model.statements.table_statements import DropColumn, DropTable
 from seachange.planner.builders.column import drop_column
-from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import constraint_label, drop_foreign_key, drop_object, drop_table
+from seachange.planner.builders.drops import (
+    constraint_label,
+    drop_foreign_key,
+    drop_object,
+    drop_table,
+    label_of,
+    need_cascade,
+)
 from seachange.planner.builders.enum_type import columns_of_type
 from seachange.planner.builders.lookup import ALWAYS, find_object
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import object_statements as objects
 from seachange.model.statements import table_statements
 from seachange.model.statements.table_statements import (
+    AddColumn,
+    AddIdentity,
+    AlterAction,
     AlterColumnType,
     AlterTable,
     DdlStatement,
+    DropColumn,
+    DropConstraint,
+    DropExpression,
+    DropIdentity,
+    DropNotNull,
     RenameTable,
+    SetDefault,
     SetExpression,
 )
 from seachange.planner.builders import (
@@ -35,9 +44,8 @@ from seachange.planner.builders import (
     view,
 )
 from seachange.planner.builders import object as general
-from seachange.planner.builders.clauses import order_clauses
-from seachange.planner.builders.dependents import settle_dependents
 from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import settle_dependents
 from seachange.planner.builders.lookup import find_object
 
 _ACTIONS: dict[type, Callable[..., None]] = {
@@ -112,3 +120,40 @@ _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
     objects.DropEnumValue: enum_type.drop_enum_value,
     objects.CreateView: view.create_view,
 }
+
+
+# The order in which the clauses of one ALTER TABLE are carried out: PostgreSQL's, whatever order they are written in.
+#
+# What goes, goes first, and what comes finds the types that columns have then. A default that is dropped is not
+# converted, a generated column that becomes a plain one keeps its values whatever becomes of those that it was
+# generated from, and a constraint may stand before the column that it is about.
+def order_clauses(actions: Sequence[AlterAction]) -> list[AlterAction]:
+    """Of the same kind as they are written."""
+    added = {action.column.name for action in actions if isinstance(action, AddColumn)}
+    read = {name for action in actions if isinstance(action, AlterColumnType) for name in _read(action)}
+    return sorted(actions, key=lambda action: _turn(action, added, read))
+
+
+def _read(action: AlterColumnType) -> tuple[str, ...]:
+    return action.using.columns if action.using is not None else ()
+
+
+def _turn(action: AlterAction, added: set[str], read: set[str]) -> int:
+    match action:
+        case DropColumn(name=name):
+            # USING is about the rows as they were.
+            return 2 if name in read else 0
+        # PostgreSQL does not find a column that the statement adds: what is said of it counts for the rows to come.
+        case SetDefault(name=name, default=None) | DropNotNull(name=name):
+            return 4 if name in added else 0
+        case DropConstraint() | DropExpression() | DropIdentity():
+            return 0
+        case AlterColumnType(name=name):
+            return 4 if added & {name, *_read(action)} else 1
+        case AddColumn():
+            return 3
+        case AddIdentity():
+            # It takes a column that is NOT NULL.
+            return 5
+        case _:
+            return 4

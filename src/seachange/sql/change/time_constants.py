@@ -20,7 +20,7 @@ from seachange.model.statements.table_statements import (
     ExpressionDefinition,
     Volatility,
 )
-from seachange.sql.ddl.volatility import VOLATILITIES
+from seachange.sql.ddl.expression import VOLATILITIES
 from seachange.sql.duck.default_text import replace_words
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.translate.time_functions import NOW

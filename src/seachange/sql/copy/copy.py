@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -15,7 +15,6 @@ from seachange.sql.compile.target import find_column, missing_values
 from seachange.sql.copy.copy_binary import read_binary_records
 from seachange.sql.copy.copy_blocks import BLOCK_CHARS, Resumed, read_block, read_columns
 from seachange.sql.copy.copy_text import CopyFormat, format_record, read_records
-from seachange.sql.copy.copy_values import Shown, shown
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.parsing.parse import TreeStatement
 from seachange.sql.port.port import TransactionPort
@@ -24,11 +23,12 @@ from seachange.sql.query.databases import check_named_databases
 from seachange.sql.query.query import bind_query, check_parameter_count, column_types, result_names
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.sql.write.dml import compile_select
-from seachange.storage.arrow import arrow_type
+from seachange.storage.arrow import arrow_type, write_stored
 from seachange.values.binary_form import decode_binary
 from seachange.values.coercion import coercer
+from seachange.values.output_format import show_held
 from seachange.values.timezone import session_zone
-from seachange.values.types import SqlType, computed_type
+from seachange.values.types import Kind, SqlType, computed_type
 
 # Up to this many rows go through the transaction's buffer, more are written directly to segments.
 ROWS_MAX = 10_000
@@ -220,3 +220,41 @@ def _records(batch: pa.RecordBatch, columns: Sequence[Shown]) -> Iterator[tuple[
         if column.show is not None:
             values[place] = [column.show(value) for value in values[place]]
     return zip(*values, strict=True)
+
+
+# COPY TO output: values as PostgreSQL prints them, by DuckDB where it prints the same, otherwise one by one.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """DuckDB text for a column, and the conversion that is left to do."""
+
+    sql: str
+    show: Callable[[Any], str | None] | None = None
+
+
+def shown(name: str, type_: SqlType | None, zone: str) -> Shown:
+    """`type_` is None for a value that has none of our types."""
+    if type_ is None:
+        return Shown(f"CAST({name} AS VARCHAR)")
+    if type_.element is not None or type_.kind in (Kind.INTERVAL, Kind.REAL, Kind.DOUBLE):
+        return Shown(write_stored(name, type_), _shower(type_, zone))
+    return Shown(_shown_by_duckdb(name, type_))
+
+
+def _shower(type_: SqlType, zone: str) -> Callable[[Any], str | None]:
+    return lambda value: None if value is None else show_held(type_, value, zone)
+
+
+def _shown_by_duckdb(name: str, type_: SqlType) -> str:
+    text = f"CAST({name} AS VARCHAR)"
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return f"CASE WHEN {name} THEN 't' WHEN NOT {name} THEN 'f' END"
+        case Kind.BYTEA:
+            return f"'\\x' || lower(hex({name}))"
+        case Kind.CHAR:
+            return f"rpad({text}, greatest({type_.length}, length({text}))::INTEGER, ' ')"
+        case Kind.NUMERIC if not type_.precision:
+            # It has 18 digits after the decimal point; trailing zeros are not shown.
+            return f"rtrim(rtrim({text}, '0'), '.')"
+        case _:
+            return text

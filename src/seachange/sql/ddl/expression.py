@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 
@@ -25,7 +26,6 @@ from seachange.model.statements.table_statements import (
 from seachange.sql.compile.target import folded
 from seachange.sql.compile.template import compile_template
 from seachange.sql.compile.type_holes import UserCast
-from seachange.sql.ddl.volatility import ORDER, most_volatile
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, split_script
 from seachange.sql.text.tree import parse_tree
@@ -40,6 +40,19 @@ _SEQUENCE_GAPS = re.compile(f'"{_GAP}s([0-9]+){_GAP}"')
 _LABEL_GAPS = re.compile(f'"{_GAP}l([0-9]+){_GAP}"')
 _INSTEAD = "Write an expression that depends on the row's own values only."
 _CONTROL = re.compile("[\x00\x01]")
+_STABLE: Final = """
+    age current_catalog current_database current_date current_schema current_time current_timestamp current_user
+    current_version localtime localtimestamp now session_user statement_timestamp transaction_timestamp
+"""
+_VOLATILE: Final = """
+    clock_timestamp currval gen_random_uuid lastval nextval rand setval uuid
+"""
+VOLATILITIES: Final[dict[str, Volatility]] = {
+    **dict.fromkeys(_STABLE.split(), Volatility.STABLE),
+    **dict.fromkeys(_VOLATILE.split(), Volatility.VOLATILE),
+}
+# From the strictest to the least strict.
+ORDER: Final = tuple(Volatility)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +210,18 @@ def _read_sequence(call: exp.Anonymous) -> RelationName:
     name = read_relation(reader)
     reader.expect_end()
     return name
+
+
+# Volatility of functions, by the names that sqlglot gives them.
+#
+# A function that is not listed is immutable. Functions of time zones are, since stored expressions are evaluated in
+# UTC.
+def most_volatile(tree: exp.Expr) -> tuple[Volatility, str | None]:
+    """The volatility of an expression, and a function that causes it."""
+    worst, due_to = Volatility.IMMUTABLE, None
+    for node in tree.find_all(exp.Func):
+        name = function_name(node)
+        found = VOLATILITIES.get(name, Volatility.IMMUTABLE)
+        if ORDER.index(found) > ORDER.index(worst):
+            worst, due_to = found, name
+    return worst, due_to

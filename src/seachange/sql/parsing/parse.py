@@ -11,10 +11,7 @@ from seachange import errors
 from seachange.model.statements.table_statements import Statement
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
-from seachange.sql.parsing.command_aliases import read_alias
 from seachange.sql.parsing.copy_statement import read_copy
-from seachange.sql.parsing.lock import read_lock
-from seachange.sql.parsing.maintenance import read_analyze, read_checkpoint, read_reindex, read_unlisten
 from seachange.sql.parsing.prepared import (
     read_close,
     read_deallocate,
@@ -37,7 +34,15 @@ from seachange.sql.parsing.transaction_statements import (
     read_show,
     read_start,
 )
-from seachange.sql.parsing.vacuum import read_vacuum
+from seachange.sql.parsing.utility import (
+    read_alias,
+    read_analyze,
+    read_checkpoint,
+    read_lock,
+    read_reindex,
+    read_unlisten,
+    read_vacuum,
+)
 from seachange.sql.text.tokens import RawStatement, Reader, TokenKind, split_script
 from seachange.sql.text.tree import parse_tree, take_databases
 

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
+from sqlglot import exp
 
 from seachange import errors
 from seachange.model.scan import Scan
@@ -23,8 +24,9 @@ from seachange.sql.compile.system_relations import is_system, is_virtual_relatio
 from seachange.sql.compile.template import TableReference, Template, parameter_name
 from seachange.sql.compile.type_holes import GIVEN_SCHEMA, FindTable, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
-from seachange.sql.duck.parameter_values import to_duckdb
+from seachange.sql.duck.operands import Argument, Given, read_operand, to_duckdb
 from seachange.sql.duck.returned_rows import read_given
+from seachange.sql.parsing.parse import TreeStatement, parse_script
 from seachange.sql.pgcatalog.context import catalog_of
 from seachange.sql.pgcatalog.scan import (
     LOCKS,
@@ -254,3 +256,15 @@ def _table_columns(template: Template, port: TransactionPort, count: int) -> Seq
 
 def result_names(template: Template, found: Sequence[str]) -> list[str]:
     return apply_names(template.names, found)
+
+
+def read_arguments(text: str) -> tuple[TreeStatement, list[Given | Argument] | None]:
+    """A query that returns the arguments as its one row, and the arguments themselves if none needs a query."""
+    (statement, *more) = parse_script(f"SELECT {text}")
+    tree = statement.tree if isinstance(statement, TreeStatement) else None
+    extra = [key for key, value in tree.args.items() if value and key != "expressions"] if tree is not None else []
+    if more or not isinstance(tree, exp.Select) or not isinstance(statement, TreeStatement) or extra:
+        raise errors.SyntaxProblem(detail="argument list expected")
+    operands = [read_operand(node) for node in tree.expressions]
+    plain = [operand for operand in operands if isinstance(operand, Given | Argument)]
+    return statement, plain if len(plain) == len(operands) else None

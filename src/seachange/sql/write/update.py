@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.objects import View
 from seachange.sql.compile.keys import KeyReader, NotByKey, match_key
-from seachange.sql.compile.target import DmlTarget, draw_defaults
+from seachange.sql.compile.target import DmlTarget, draw_defaults, folded
 from seachange.sql.compile.template import Template
 from seachange.sql.duck.cursor import DuckRows, DuckSession
 from seachange.sql.duck.operands import Operand, argument_count, check_argument_count, read_operand
@@ -23,9 +25,10 @@ from seachange.sql.translate.assignment_casts import check_assignments
 from seachange.sql.write.change_rows import ChangedRowStream, compile_old_rows, other_sources
 from seachange.sql.write.returning import Known, Returning
 from seachange.sql.write.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
-from seachange.sql.write.target_reads import TargetReads
 
 NOT_BY_KEY: Final = object()
+# The schema and name of a relation.
+Source = tuple[str | None, str]
 
 
 class Delete:
@@ -219,3 +222,55 @@ class Finder:
 def _operands(node: exp.Expr) -> list[Operand]:
     found = [read_operand(node), *(read_operand(p) for p in node.find_all(exp.Parameter))]
     return [operand for operand in found if operand is not None]
+
+
+class TargetReads:
+    """An unqualified name inside subqueries is a column of their tables, or else of the target."""
+
+    def __init__(self, tree: exp.Expr, table: Table, target: DmlTarget) -> None:
+        self._table = table
+        self._is_certain = False
+        self._names: list[tuple[str, tuple[Source, ...]]] = []
+        known = {*table.column_by_name, target.alias}
+        assigned = {id(column) for node in tree.expressions for column in _assigned(node)}
+        for column in tree.find_all(exp.Column):
+            name = folded(column.this) if isinstance(column.this, exp.Identifier) else ""
+            if id(column) in assigned or (column.table and folded(column.args["table"]) != target.alias):
+                continue
+            if column.table or (name in known and not (sources := tuple(_sources(column, tree)))):
+                self._is_certain = True
+            elif name in known:
+                self._names.append((name, sources))
+
+    def check_access(self, port: TransactionPort) -> None:
+        if self._is_certain or any(not _have(port, sources, name) for name, sources in self._names):
+            port.check_access(self._table, "SELECT")
+
+
+def _assigned(node: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.EQ):
+        yield from node.this.find_all(exp.Column)
+
+
+def _sources(column: exp.Expr, tree: exp.Expr) -> Iterator[Source]:
+    """The tables of the enclosing subqueries."""
+    select = column.find_ancestor(exp.Select)
+    while select is not None and select is not tree:
+        named = [select.args.get("from_"), *select.args.get("joins", ())]
+        for source in (clause.this for clause in named if clause is not None):
+            if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+                schema = source.args.get("db")
+                yield (folded(schema) if schema is not None else None), folded(source.this)
+        select = select.find_ancestor(exp.Select)
+
+
+def _have(port: TransactionPort, sources: tuple[Source, ...], name: str) -> bool:
+    for schema, relation in sources:
+        try:
+            found = port.relation(schema, relation)
+        except errors.UndefinedTable:
+            continue
+        columns = found.columns if isinstance(found, View) else ()
+        if name in columns or (isinstance(found, Table) and name in found.column_by_name):
+            return True
+    return False
