@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from seachange.model.statements.table_statements import DdlStatement
+from seachange.model.statements import DdlStatement
 from seachange.sql.parsing.parse import parse_script
 from seachange.verify.model.check import Finding, check_protocol
 from seachange.verify.model.mutants import PAIRS, SPARE

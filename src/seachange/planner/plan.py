@@ -24,7 +24,7 @@ from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.model.ids import IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements.table_statements import AlterTable, DdlStatement
+from seachange.model.statements import AlterTable, DdlStatement
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.primary_key import loses_key
 from seachange.planner.builders.statement import build_statement

@@ -16,8 +16,7 @@ from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.jobs import JobId
-from seachange.model.statements.session_statements import CopyStream
-from seachange.model.statements.table_statements import DdlStatement
+from seachange.model.statements import CopyStream, DdlStatement
 from seachange.replay.history import History, Migration
 from seachange.replay.script import Piece, PieceKind, cut
 from seachange.sql.change.explain_ddl import cost_of

@@ -20,7 +20,7 @@ from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, fi
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_control import is_way_out
 from seachange.engine.session.session_state import TransactionStatus
-from seachange.model.statements.session_statements import CopyStream, FetchCursor
+from seachange.model.statements import CopyStream, FetchCursor
 from seachange.runtime.nonblocking import WouldWait
 from seachange.server import messages as m
 from seachange.server.copying import Copying

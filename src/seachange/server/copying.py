@@ -13,7 +13,7 @@ from seachange import errors
 from seachange.engine.context.statement_calls import prepare_one
 from seachange.engine.session.session import Session
 from seachange.model.relation import RelationName
-from seachange.model.statements.session_statements import CopyStream
+from seachange.model.statements import CopyStream
 from seachange.server import messages as m
 from seachange.server.delivery import BinaryCopy
 from seachange.server.inbox import Inbox

@@ -9,7 +9,7 @@ from typing import Protocol
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements.table_statements import OnCommit
+from seachange.model.statements import OnCommit
 from seachange.storage.plan import quote
 
 

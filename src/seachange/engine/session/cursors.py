@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.statements.session_statements import CursorWay
+from seachange.model.statements import CursorWay
 from seachange.sql.port.result import Result, ResultColumn, Row
 from seachange.storage.spill_file import Spool
 

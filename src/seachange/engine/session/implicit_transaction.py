@@ -12,7 +12,7 @@ from enum import Enum, auto
 from seachange import errors
 from seachange.engine.session.session_control import is_control
 from seachange.engine.session.session_state import SessionState, TransactionStatus
-from seachange.model.statements.session_statements import (
+from seachange.model.statements import (
     AcceptExtension,
     Begin,
     Commit,

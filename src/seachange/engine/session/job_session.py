@@ -23,7 +23,7 @@ from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.transaction.job_requests import cancel_if_possible
 from seachange.model.jobs import FINISHED, JobId, JobRequest
-from seachange.model.statements.table_statements import AlterTable, CreateIndex, DropIndex
+from seachange.model.statements import AlterTable, CreateIndex, DropIndex
 from seachange.planner.exclusion import Exclusion, ExclusionDecision
 from seachange.sql.change.running_changes import Busy
 from seachange.sql.parsing.parse import Parsed

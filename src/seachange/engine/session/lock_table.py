@@ -16,7 +16,7 @@ from seachange.model.locking import LockPolicy, TableLock
 from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import View
-from seachange.model.statements.session_statements import LockTables
+from seachange.model.statements import LockTables
 from seachange.sql.query.databases import check_database
 
 # Who may take any mode, and what lets a role take the weak ones, up to a mode.

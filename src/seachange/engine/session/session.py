@@ -37,14 +37,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements.session_statements import (
-    CopyStream,
-    ExecutePrepared,
-    FetchCursor,
-    LockTables,
-    NeedlessStatement,
-    Vacuum,
-)
+from seachange.model.statements import CopyStream, ExecutePrepared, FetchCursor, LockTables, NeedlessStatement, Vacuum
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.copy.copy import CopyIn, copy_out
 from seachange.sql.copy.copy_text import CopyFormat, stream_format

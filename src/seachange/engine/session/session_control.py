@@ -9,36 +9,8 @@ from seachange import errors
 from seachange.engine.context.statement_calls import prepare_one
 from seachange.engine.session.cursors import OpenCursor
 from seachange.engine.session.session_state import SessionState, TransactionStatus
+from seachange.model import statements
 from seachange.model.relation import RelationName
-from seachange.model.statements.session_statements import (
-    AcceptExtension,
-    Begin,
-    CloseCursor,
-    Commit,
-    CopyStream,
-    CursorStatement,
-    Deallocate,
-    DeclareCursor,
-    Discard,
-    ExecutePrepared,
-    FetchCursor,
-    LockTables,
-    NeedlessStatement,
-    PreparedStatement,
-    PrepareStatement,
-    ReleaseSavepoint,
-    ResetSetting,
-    Rollback,
-    RollbackToSavepoint,
-    Savepoint,
-    SavepointStatement,
-    SessionStatement,
-    SetConstraints,
-    SetSetting,
-    SetTransaction,
-    ShowSetting,
-    Vacuum,
-)
 from seachange.sql.duck.operands import Argument, argument_count, check_argument_count
 from seachange.sql.parsing.parse import Parsed
 from seachange.sql.port.result import Result, table_column
@@ -48,19 +20,34 @@ from seachange.sql.settings.settings import READ_ONLY
 from seachange.values.types import TEXT
 
 # The statements that a failed transaction accepts.
-_WAYS_OUT = (Commit, Rollback, RollbackToSavepoint)
+_WAYS_OUT = (statements.Commit, statements.Rollback, statements.RollbackToSavepoint)
 _SET_BEFORE_QUERIES = ("transaction_isolation", "seachange.as_of")
 
 
 # Statements that do not change how earlier statements of the block would be run again.
 _LEAVING = (
-    *(Begin, Commit, Rollback, Savepoint, ReleaseSavepoint, ShowSetting, NeedlessStatement, PrepareStatement),
-    *(ExecutePrepared, Deallocate, DeclareCursor, FetchCursor, CloseCursor),
+    *(
+        statements.Begin,
+        statements.Commit,
+        statements.Rollback,
+        statements.Savepoint,
+        statements.ReleaseSavepoint,
+        statements.ShowSetting,
+        statements.NeedlessStatement,
+        statements.PrepareStatement,
+    ),
+    *(
+        statements.ExecutePrepared,
+        statements.Deallocate,
+        statements.DeclareCursor,
+        statements.FetchCursor,
+        statements.CloseCursor,
+    ),
 )
 
 
 def is_control(statement: Parsed) -> bool:
-    return isinstance(statement, SessionStatement)
+    return isinstance(statement, statements.SessionStatement)
 
 
 def is_way_out(statement: Parsed) -> bool:
@@ -77,47 +64,47 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
     if session.status is TransactionStatus.FAILED and not is_way_out(statement):
         raise errors.InFailedTransaction()
     match statement:
-        case Begin():
+        case statements.Begin():
             _begin(session, statement)
             return Result("BEGIN")
-        case Commit() | Rollback():
-            return _finish(session, isinstance(statement, Commit))
-        case Savepoint() | ReleaseSavepoint() | RollbackToSavepoint():
+        case statements.Commit() | statements.Rollback():
+            return _finish(session, isinstance(statement, statements.Commit))
+        case statements.Savepoint() | statements.ReleaseSavepoint() | statements.RollbackToSavepoint():
             return _run_savepoint(session, statement)
-        case SetTransaction():
+        case statements.SetTransaction():
             _set_transaction(session, statement)
             return Result("SET")
-        case SetConstraints(names, deferred):
+        case statements.SetConstraints(names, deferred):
             _set_constraints(session, names, deferred)
             return Result("SET CONSTRAINTS")
-        case LockTables():
+        case statements.LockTables():
             _check_block(session, "LOCK TABLE")
             session.lock_tables(statement)
             return Result("LOCK TABLE")
-        case SetSetting():
+        case statements.SetSetting():
             _set(session, statement)
             return Result("SET")
-        case ResetSetting():
+        case statements.ResetSetting():
             session.settings.reset(statement.name)
             return Result("RESET")
-        case ShowSetting():
+        case statements.ShowSetting():
             return _show(session, statement)
-        case AcceptExtension(tag, name):
+        case statements.AcceptExtension(tag, name):
             session.notices.append(f'what extension "{name}" has is built in')
             return Result(tag)
-        case Vacuum():
+        case statements.Vacuum():
             session.vacuum(statement)
             return Result("VACUUM")
-        case NeedlessStatement(tag):
+        case statements.NeedlessStatement(tag):
             session.check_needs(statement)
             return Result(tag)
-        case Discard():
+        case statements.Discard():
             return _discard(session, statement)
-        case PrepareStatement() | ExecutePrepared() | Deallocate():
+        case statements.PrepareStatement() | statements.ExecutePrepared() | statements.Deallocate():
             return _run_prepared(session, statement, values)
-        case DeclareCursor() | FetchCursor() | CloseCursor():
+        case statements.DeclareCursor() | statements.FetchCursor() | statements.CloseCursor():
             return _run_cursor(session, statement, values)
-        case CopyStream():
+        case statements.CopyStream():
             raise errors.FeatureNotSupported(
                 feature="COPY between a client and a table within an embedded session",
                 instead="Use copy_from and copy_to of the connection.",
@@ -126,12 +113,12 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             raise errors.Bug(detail=f"{statement} is not a session statement")
 
 
-def _begin(session: SessionState, statement: Begin) -> None:
+def _begin(session: SessionState, statement: statements.Begin) -> None:
     is_open = session.status is not TransactionStatus.IDLE
     session.begin(statement.isolation, statement.read_only)
     if is_open:
         # As in PostgreSQL: it begins nothing, but its modes hold. A driver may have opened the block on its own.
-        _set_transaction(session, SetTransaction(statement.isolation, statement.read_only))
+        _set_transaction(session, statements.SetTransaction(statement.isolation, statement.read_only))
 
 
 def _finish(session: SessionState, commit: bool) -> Result:
@@ -144,17 +131,17 @@ def _finish(session: SessionState, commit: bool) -> Result:
     return Result("ROLLBACK")
 
 
-def _run_savepoint(session: SessionState, statement: SavepointStatement) -> Result:
+def _run_savepoint(session: SessionState, statement: statements.SavepointStatement) -> Result:
     match statement:
-        case Savepoint(name):
+        case statements.Savepoint(name):
             _check_block(session, "SAVEPOINT")
             session.savepoint(name)
             return Result("SAVEPOINT")
-        case ReleaseSavepoint(name):
+        case statements.ReleaseSavepoint(name):
             _check_block(session, "RELEASE SAVEPOINT")
             session.release(name)
             return Result("RELEASE")
-        case RollbackToSavepoint(name):
+        case statements.RollbackToSavepoint(name):
             _check_block(session, "ROLLBACK TO SAVEPOINT")
             session.rollback_to(name)
             return Result("ROLLBACK")
@@ -165,7 +152,7 @@ def _check_block(session: SessionState, command: str) -> None:
         raise errors.NoActiveTransaction(command=command)
 
 
-def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
+def _set_transaction(session: SessionState, statement: statements.SetTransaction) -> None:
     if statement.session:
         if statement.isolation is not None:
             session.settings.set("default_transaction_isolation", statement.isolation.value)
@@ -176,7 +163,7 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
         session.notices.append("SET TRANSACTION can only be used in transaction blocks")
         return
     if statement.isolation is not None:
-        _set(session, SetSetting("transaction_isolation", statement.isolation.value, local=True))
+        _set(session, statements.SetSetting("transaction_isolation", statement.isolation.value, local=True))
     if statement.read_only is not None:
         if session.read_only and not statement.read_only and session.has_begun:
             raise errors.ActiveTransaction(detail="transaction read-write mode must be set before any query")
@@ -190,7 +177,7 @@ def _set_constraints(session: SessionState, names: Sequence[RelationName] | None
     session.set_constraints(names, deferred)
 
 
-def _set(session: SessionState, statement: SetSetting) -> None:
+def _set(session: SessionState, statement: statements.SetSetting) -> None:
     if statement.name in _SET_BEFORE_QUERIES and session.has_begun:
         raise errors.ActiveTransaction(detail=f"{statement.name} must be set before any query")
     session.check_setting(statement.name, statement.value)
@@ -201,7 +188,7 @@ def _set(session: SessionState, statement: SetSetting) -> None:
     session.settings.set(statement.name, statement.value, local)
 
 
-def _discard(session: SessionState, statement: Discard) -> Result:
+def _discard(session: SessionState, statement: statements.Discard) -> Result:
     if statement.what == "all":
         if session.status is not TransactionStatus.IDLE:
             raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
@@ -216,16 +203,16 @@ def _discard(session: SessionState, statement: Discard) -> Result:
     return Result(f"DISCARD {statement.what.upper()}")
 
 
-def _run_prepared(session: SessionState, statement: PreparedStatement, values: Sequence[Any]) -> Result:
+def _run_prepared(session: SessionState, statement: statements.PreparedStatement, values: Sequence[Any]) -> Result:
     match statement:
-        case PrepareStatement(name, types, text):
+        case statements.PrepareStatement(name, types, text):
             session.prepared.add(name, text, types)
             return Result("PREPARE")
-        case ExecutePrepared(name, arguments):
+        case statements.ExecutePrepared(name, arguments):
             named = session.prepared.get(name)
             given = _arguments(session, arguments, values) if arguments else []
             return session.execute_prepared(named.prepared, named.convert(given))
-        case Deallocate(name):
+        case statements.Deallocate(name):
             session.prepared.remove(name)
             return Result("DEALLOCATE" if name is not None else "DEALLOCATE ALL")
 
@@ -238,9 +225,9 @@ def _arguments(session: SessionState, text: str, values: Sequence[Any]) -> list[
     return [values[o.number - 1] if isinstance(o, Argument) else o.value for o in operands]
 
 
-def _run_cursor(session: SessionState, statement: CursorStatement, values: Sequence[Any]) -> Result:
+def _run_cursor(session: SessionState, statement: statements.CursorStatement, values: Sequence[Any]) -> Result:
     match statement:
-        case DeclareCursor(name, query, scroll, hold):
+        case statements.DeclareCursor(name, query, scroll, hold):
             if not hold:
                 _check_block(session, "DECLARE CURSOR")
             session.cursors.check_free(name)
@@ -250,15 +237,15 @@ def _run_cursor(session: SessionState, statement: CursorStatement, values: Seque
                 # A transaction of its own, which is over.
                 session.cursors.end(committed=True)
             return Result("DECLARE CURSOR")
-        case FetchCursor(name, count, move, way):
+        case statements.FetchCursor(name, count, move, way):
             fetched = session.cursors.get(name).fetch(way, count)
             return Result(f"MOVE {fetched.count}", count=fetched.count) if move else fetched
-        case CloseCursor(name):
+        case statements.CloseCursor(name):
             session.cursors.close(name)
             return Result("CLOSE CURSOR" if name is not None else "CLOSE CURSOR ALL")
 
 
-def _show(session: SessionState, statement: ShowSetting) -> Result:
+def _show(session: SessionState, statement: statements.ShowSetting) -> Result:
     if statement.name is not None:
         # Outside of a block it is what the next one will have.
         is_next = statement.name == "transaction_isolation" and session.status is TransactionStatus.IDLE

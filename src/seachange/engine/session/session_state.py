@@ -12,7 +12,7 @@ from seachange.engine.session.cursors import OpenCursors
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.statements.session_statements import LockTables, NeedlessStatement, Vacuum
+from seachange.model.statements import LockTables, NeedlessStatement, Vacuum
 from seachange.sql.port.result import Result
 from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.session_settings import SessionSettings

@@ -16,7 +16,7 @@ from seachange.model.change.vacuum import VacuumWork
 from seachange.model.jobs import JobId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import is_temporary
-from seachange.model.statements.session_statements import Vacuum
+from seachange.model.statements import Vacuum
 from seachange.sql.change.object_access import describe
 from seachange.storage.plan import quote
 

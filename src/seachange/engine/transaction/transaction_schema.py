@@ -41,7 +41,7 @@ from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.rights import OnObject, OnUnsaid, Right
 from seachange.model.schema.shape import has_same_plan
 from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary, schema_of_session
-from seachange.model.statements.table_statements import OnCommit
+from seachange.model.statements import OnCommit
 from seachange.sql.change.object_access import describe
 from seachange.sql.compile.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
 from seachange.sql.parsing.mentions import Mentions

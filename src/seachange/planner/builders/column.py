@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.change import elements
 from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.defaults import constant_value
-from seachange.model.statements.table_statements import (
-    AddColumn,
-    ColumnDefinition,
-    ColumnType,
-    ConstantDefault,
-    Default,
-    DropColumn,
-    DropNotNull,
-    ExpressionDefinition,
-    KeepAsItIs,
-    RenameColumn,
-    SetCompression,
-    SetDefault,
-    SetNotNull,
-    UserType,
-    Volatility,
-)
 from seachange.model.states import State
 from seachange.planner.builders.constraint import add_key, add_rule
 from seachange.planner.builders.draft import Draft
@@ -49,7 +33,7 @@ from seachange.values.canonical import format_canonical
 from seachange.values.types import TEXT, SqlType, array_of
 
 
-def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
+def add_column(draft: Draft, table_id: TableId, action: statements.AddColumn) -> None:
     definition = action.column
     if draft.select(elements.ColumnName, table_id=table_id, name=definition.name):
         if not action.if_not_exists:
@@ -81,7 +65,7 @@ def check_case(draft: Draft, table_id: TableId, name: str) -> None:
             )
 
 
-def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition) -> ColumnId:
+def define_column(draft: Draft, table_id: TableId, definition: statements.ColumnDefinition) -> ColumnId:
     """Adds a column with all its parts; where its values are in no file, the rows are rewritten."""
     column_id = draft.take_column_id(table_id)
     type_ = resolve_type(draft, definition.type)
@@ -117,30 +101,31 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
     return column_id
 
 
-def is_computed(definition: ColumnDefinition) -> bool:
+def is_computed(definition: statements.ColumnDefinition) -> bool:
     """Whether each row gets a value of its own."""
     volatile = (
-        isinstance(definition.default, ExpressionDefinition) and definition.default.volatility is Volatility.VOLATILE
+        isinstance(definition.default, statements.ExpressionDefinition)
+        and definition.default.volatility is statements.Volatility.VOLATILE
     )
     return volatile or definition.serial or definition.generated is not None or definition.identity is not None
 
 
-def _frozen(draft: Draft, type_: SqlType, definition: ColumnDefinition, text: str | None) -> str | None:
+def _frozen(draft: Draft, type_: SqlType, definition: statements.ColumnDefinition, text: str | None) -> str | None:
     """What rows read that were written before the column: its default as it is now."""
     match definition.default:
-        case ConstantDefault():
+        case statements.ConstantDefault():
             return format_canonical(type_, constant_value(type_, text))
-        case ExpressionDefinition() if not is_computed(definition) and text is not None:
+        case statements.ExpressionDefinition() if not is_computed(definition) and text is not None:
             return draft.evaluated.get(text, text)
         case _:
             return None
 
 
-def resolve_type(draft: Draft, type_: ColumnType) -> SqlType:
+def resolve_type(draft: Draft, type_: statements.ColumnType) -> SqlType:
     match type_:
         case SqlType():
             return type_
-        case UserType():
+        case statements.UserType():
             found = find_type(draft, type_.name)
             if found is None:
                 raise errors.UndefinedObject(kind="type", name=type_.name)
@@ -152,7 +137,7 @@ def resolve_type(draft: Draft, type_: ColumnType) -> SqlType:
             return array_of(enum) if type_.is_array else enum
 
 
-def drop_column(draft: Draft, table_id: TableId, action: DropColumn) -> None:
+def drop_column(draft: Draft, table_id: TableId, action: statements.DropColumn) -> None:
     if action.if_exists and not draft.select(elements.ColumnName, table_id=table_id, name=action.name):
         relation = draft.name_of(table_id)
         draft.notices.append(f'column "{action.name}" of relation "{relation}" does not exist, skipping')
@@ -177,7 +162,7 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
             continue
         name = draft.column_name(table_id, generated.column_id)
         need_cascade(draft, cascade, what, f"column {name} of {label_of(draft, table_id)}")
-        drop_column(draft, table_id, DropColumn(name, cascade=True))
+        drop_column(draft, table_id, statements.DropColumn(name, cascade=True))
     for owned in draft.select(elements.SequenceOwnerElement, table_id=table_id, column_id=column_id):
         _release_sequence(draft, owned, cascade, what)
     for index in indexes_on(draft, table_id, column_id):
@@ -213,13 +198,13 @@ def indexes_on(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[ele
     return list(dict.fromkeys(index for indexes in found for index in indexes))
 
 
-def keep_as_it_is(draft: Draft, table_id: TableId, action: KeepAsItIs) -> None:
+def keep_as_it_is(draft: Draft, table_id: TableId, action: statements.KeepAsItIs) -> None:
     """Only whether the column is there is anybody's business."""
     if action.column is not None:
         draft.column(table_id, action.column)
 
 
-def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None:
+def rename_column(draft: Draft, table_id: TableId, action: statements.RenameColumn) -> None:
     column_id = draft.column(table_id, action.name)
     if draft.select(elements.ColumnName, table_id=table_id, name=action.new_name):
         raise errors.DuplicateColumn(name=action.new_name)
@@ -229,7 +214,7 @@ def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None
     draft.replace(old, elements.ColumnName(table_id, column_id, action.new_name))
 
 
-def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
+def set_default(draft: Draft, table_id: TableId, action: statements.SetDefault) -> None:
     column_id = draft.column(table_id, action.name)
     for kind, what in (
         (elements.ColumnGenerated, "a generated column"),
@@ -253,9 +238,9 @@ def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
         draft.drop(old)
 
 
-def _forget_implied(draft: Draft, table_id: TableId, column_id: ColumnId, default: Default | None) -> None:
+def _forget_implied(draft: Draft, table_id: TableId, column_id: ColumnId, default: statements.Default | None) -> None:
     """What was known of the first default of a hidden column is not known of another, which is stored meanwhile."""
-    if not isinstance(default, ConstantDefault):
+    if not isinstance(default, statements.ConstantDefault):
         draft.implied.pop(elements.ColumnNotNull(table_id, column_id), None)
     for key in keys_on(draft, table_id, [column_id]):
         if draft.implied.pop(key, None) is not None and draft.goal(key) is Goal.PUBLIC:
@@ -272,7 +257,7 @@ def _forget_transient_defaults(draft: Draft, table_id: TableId, column_id: Colum
                 pass
 
 
-def set_compression(draft: Draft, table_id: TableId, action: SetCompression) -> None:
+def set_compression(draft: Draft, table_id: TableId, action: statements.SetCompression) -> None:
     """Of new files: those that exist keep theirs until they are compacted."""
     column_id = draft.column(table_id, action.name)
     old = draft.only(elements.ColumnCompression, table_id=table_id, column_id=column_id)
@@ -282,7 +267,7 @@ def set_compression(draft: Draft, table_id: TableId, action: SetCompression) -> 
         draft.drop(old)
 
 
-def set_not_null(draft: Draft, table_id: TableId, action: SetNotNull) -> None:
+def set_not_null(draft: Draft, table_id: TableId, action: statements.SetNotNull) -> None:
     column_id = draft.column(table_id, action.name)
     if draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
         return
@@ -302,7 +287,7 @@ def _says_not_null(check: elements.CheckConstraint, column_id: ColumnId) -> bool
     return text in (f"{reference} IS NOT NULL", f"NOT {reference} IS NULL")
 
 
-def drop_not_null(draft: Draft, table_id: TableId, action: DropNotNull) -> None:
+def drop_not_null(draft: Draft, table_id: TableId, action: statements.DropNotNull) -> None:
     column_id = draft.column(table_id, action.name)
     if column_id in draft.primary(table_id).key:
         detail = f'column "{action.name}" is in a primary key'
@@ -316,12 +301,12 @@ def drop_not_null(draft: Draft, table_id: TableId, action: DropNotNull) -> None:
 
 # The builders of what ALTER TABLE does with one column.
 ACTIONS: dict[type, Callable[..., None]] = {
-    AddColumn: add_column,
-    DropColumn: drop_column,
-    RenameColumn: rename_column,
-    SetDefault: set_default,
-    SetCompression: set_compression,
-    SetNotNull: set_not_null,
-    DropNotNull: drop_not_null,
-    KeepAsItIs: keep_as_it_is,
+    statements.AddColumn: add_column,
+    statements.DropColumn: drop_column,
+    statements.RenameColumn: rename_column,
+    statements.SetDefault: set_default,
+    statements.SetCompression: set_compression,
+    statements.SetNotNull: set_not_null,
+    statements.DropNotNull: drop_not_null,
+    statements.KeepAsItIs: keep_as_it_is,
 }

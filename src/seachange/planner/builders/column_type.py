@@ -12,13 +12,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.defaults import constant_default, constant_value
 from seachange.model.schema.enums import quote_text, relabel
 from seachange.model.schema.expression import Expression
-from seachange.model.statements.table_statements import (
-    AlterColumnType,
-    DropExpression,
-    ExpressionDefinition,
-    SetExpression,
-    Volatility,
-)
+from seachange.model.statements import AlterColumnType, DropExpression, ExpressionDefinition, SetExpression, Volatility
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (

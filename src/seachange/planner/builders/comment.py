@@ -6,7 +6,7 @@ from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import CommentOn
+from seachange.model.statements import CommentOn
 from seachange.planner.builders.constraint import existing_constraint
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.change import elements
 from seachange.model.change.targets import Goal
 from seachange.model.ids import TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.table_statements import (
-    AddConstraint,
-    CheckDefinition,
-    DropConstraint,
-    ForeignKeyDefinition,
-    KeyDefinition,
-    RenameConstraint,
-    RuleDefinition,
-    ValidateConstraint,
-)
 from seachange.model.states import State
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index
@@ -30,15 +21,15 @@ from seachange.planner.builders.primary_key import add_primary_key, drop_primary
 from seachange.planner.names import choose_name
 
 
-def add_constraint(draft: Draft, table_id: TableId, action: AddConstraint) -> None:
+def add_constraint(draft: Draft, table_id: TableId, action: statements.AddConstraint) -> None:
     match action.constraint:
-        case KeyDefinition() as key:
+        case statements.KeyDefinition() as key:
             add_key(draft, table_id, key)
         case rule:
             add_rule(draft, table_id, rule)
 
 
-def add_key(draft: Draft, table_id: TableId, key: KeyDefinition) -> None:
+def add_key(draft: Draft, table_id: TableId, key: statements.KeyDefinition) -> None:
     # Another key of that name is an index, and found as a relation.
     if key.name is not None and draft.select(elements.ConstraintName, table_id=table_id, name=key.name):
         raise errors.DuplicateObject(kind="constraint", name=key.name)
@@ -50,7 +41,7 @@ def add_key(draft: Draft, table_id: TableId, key: KeyDefinition) -> None:
         build_key(draft, table_id, key)
 
 
-def _take_over_index(draft: Draft, table_id: TableId, key: KeyDefinition) -> None:
+def _take_over_index(draft: Draft, table_id: TableId, key: statements.KeyDefinition) -> None:
     assert key.using_index is not None
     found = draft.find(RelationName(draft.schema_named(table_id), key.using_index))
     if found is None or found.kind is not ObjectKind.INDEX or found.id != table_id:
@@ -63,7 +54,9 @@ def _take_over_index(draft: Draft, table_id: TableId, key: KeyDefinition) -> Non
         raise errors.WrongObjectType(name=key.using_index, kind="unique index of ascending columns over all rows")
     if key.primary:
         columns = tuple(draft.column_name(table_id, c) for c in index.key)
-        add_primary_key(draft, table_id, KeyDefinition(columns, key.name or key.using_index, primary=True), index)
+        add_primary_key(
+            draft, table_id, statements.KeyDefinition(columns, key.name or key.using_index, primary=True), index
+        )
         return
     draft.add(elements.KeyConstraint(table_id, index.index_id))
     if key.name is not None and key.name != key.using_index:
@@ -77,17 +70,17 @@ def _is_plain(draft: Draft, index: elements.UniqueIndex) -> bool:
     return index.where is None and not index.descending and not index.nulls_swapped and not virtual
 
 
-def add_rule(draft: Draft, table_id: TableId, rule: RuleDefinition) -> None:
+def add_rule(draft: Draft, table_id: TableId, rule: statements.RuleDefinition) -> None:
     if rule.name is not None and rule.name in constraint_names(draft, table_id):
         raise errors.DuplicateObject(kind="constraint", name=rule.name)
     match rule:
-        case CheckDefinition():
+        case statements.CheckDefinition():
             _add_check(draft, table_id, rule)
-        case ForeignKeyDefinition():
+        case statements.ForeignKeyDefinition():
             add_foreign_key(draft, table_id, rule, constraint_names(draft, table_id))
 
 
-def _add_check(draft: Draft, table_id: TableId, rule: CheckDefinition) -> None:
+def _add_check(draft: Draft, table_id: TableId, rule: statements.CheckDefinition) -> None:
     bound = bind_expression(draft, table_id, rule.pieces, rule.columns)
     names = list(dict.fromkeys(rule.columns))
     taken = constraint_names(draft, table_id)
@@ -130,7 +123,7 @@ def existing_constraint(draft: Draft, table_id: TableId, name: str) -> elements.
     return found
 
 
-def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> None:
+def drop_constraint(draft: Draft, table_id: TableId, action: statements.DropConstraint) -> None:
     found = _find(draft, table_id, action.name)
     match found:
         case None:
@@ -152,7 +145,7 @@ def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> 
             drop_index(draft, index, action.cascade, what)
 
 
-def rename_constraint(draft: Draft, table_id: TableId, action: RenameConstraint) -> None:
+def rename_constraint(draft: Draft, table_id: TableId, action: statements.RenameConstraint) -> None:
     found = existing_constraint(draft, table_id, action.name)
     if action.new_name in constraint_names(draft, table_id):
         raise errors.DuplicateObject(kind="constraint", name=action.new_name)
@@ -172,7 +165,7 @@ def _check_index_name_is_free(draft: Draft, table_id: TableId, name: str) -> Non
         raise errors.DuplicateTable(name=name)
 
 
-def validate_constraint(draft: Draft, table_id: TableId, action: ValidateConstraint) -> None:
+def validate_constraint(draft: Draft, table_id: TableId, action: statements.ValidateConstraint) -> None:
     found = existing_constraint(draft, table_id, action.name)
     if isinstance(found, elements.KeyConstraint):
         raise errors.WrongObjectType(name=action.name, kind="foreign key or check constraint")

@@ -11,8 +11,7 @@ from seachange.model.change import elements
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.object_statements import DropObjects
-from seachange.model.statements.table_statements import DropColumn, DropTable
+from seachange.model.statements import DropColumn, DropObjects, DropTable
 from seachange.planner.builders.column import drop_column
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (

@@ -18,7 +18,7 @@ from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.enums import quote_text
 from seachange.model.schema.objects import EnumType
-from seachange.model.statements.object_statements import AddEnumValue, CreateEnum, DropEnumValue, RenameEnumValue
+from seachange.model.statements import AddEnumValue, CreateEnum, DropEnumValue, RenameEnumValue
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, refuse_taken
 from seachange.planner.names import NAME_BYTES_MAX, choose_name

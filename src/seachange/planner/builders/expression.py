@@ -15,13 +15,7 @@ from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.defaults import constant_default
 from seachange.model.schema.enums import quote_text, relabel, relabel_list
 from seachange.model.schema.expression import Expression
-from seachange.model.statements.table_statements import (
-    ConstantDefault,
-    Default,
-    ExpressionDefinition,
-    UserType,
-    sequence_call,
-)
+from seachange.model.statements import ConstantDefault, Default, ExpressionDefinition, UserType, sequence_call
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, find_type
 from seachange.values.coercion import coerce

@@ -11,7 +11,7 @@ from seachange.model.change.targets import Goal, Status
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import is_temporary
-from seachange.model.statements.table_statements import ForeignKeyDefinition
+from seachange.model.statements import ForeignKeyDefinition
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.expression import rebind
 from seachange.planner.builders.rebuild import move_constraint

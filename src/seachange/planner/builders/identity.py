@@ -8,8 +8,7 @@ from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import SequenceOptions
-from seachange.model.statements.table_statements import AddIdentity, DropIdentity, IdentityDefinition, SetIdentity
+from seachange.model.statements import AddIdentity, DropIdentity, IdentityDefinition, SequenceOptions, SetIdentity
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_object
 from seachange.planner.builders.expression import draw_from

@@ -11,13 +11,7 @@ from seachange.model.change import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.table_statements import (
-    BTREE,
-    CreateIndex,
-    DropIndex,
-    ExpressionDefinition,
-    KeyDefinition,
-)
+from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
 from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index

@@ -9,7 +9,7 @@ from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.temporary import is_temporary
-from seachange.model.statements.object_statements import ChangeOwner, MoveObject, RenameObject
+from seachange.model.statements import ChangeOwner, MoveObject, RenameObject
 from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, Kinds, find_object, refuse_taken

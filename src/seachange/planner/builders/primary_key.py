@@ -7,19 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.change import elements
 from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.table_statements import (
-    AddColumn,
-    AddConstraint,
-    AlterAction,
-    AlterPrimaryKey,
-    DropColumn,
-    DropConstraint,
-    KeyDefinition,
-)
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
     drop_column_parts,
@@ -34,7 +26,7 @@ from seachange.planner.names import choose_name
 
 
 def add_primary_key(
-    draft: Draft, table_id: TableId, definition: KeyDefinition, using: elements.UniqueIndex | None = None
+    draft: Draft, table_id: TableId, definition: statements.KeyDefinition, using: elements.UniqueIndex | None = None
 ) -> None:
     """The hidden key of a table for which none was declared gives way. `using` is the unique index it takes over."""
     refuse_second_key(draft, table_id)
@@ -66,7 +58,9 @@ def refuse_second_key(draft: Draft, table_id: TableId) -> None:
 
 
 @contextmanager
-def replacing_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction]) -> Iterator[list[AlterAction]]:
+def replacing_key(
+    draft: Draft, table_id: TableId, actions: Sequence[statements.AlterAction]
+) -> Iterator[list[statements.AlterAction]]:
     """The actions in an order in which they can be taken: where a primary key goes and another comes, the old one has
     its columns until then."""
     goes = [action for action in actions if _drops_key(draft, table_id, action)]
@@ -76,20 +70,20 @@ def replacing_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction
     for action in goes:
         _let_go(draft, table_id, action)
     draft.key_goes.add(table_id)
-    columns = [action for action in goes if isinstance(action, DropColumn)]
+    columns = [action for action in goes if isinstance(action, statements.DropColumn)]
     _refuse_same_name(actions, columns)
     yield [*(action for action in actions if action not in columns), *columns]
     draft.key_goes.discard(table_id)
 
 
-def loses_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction]) -> bool:
+def loses_key(draft: Draft, table_id: TableId, actions: Sequence[statements.AlterAction]) -> bool:
     """Whether the table has no primary key afterwards, and has one before."""
     goes = any(_drops_key(draft, table_id, action) for action in actions)
     return goes and not any(_adds_key(action) for action in actions)
 
 
-def _refuse_same_name(actions: Sequence[AlterAction], columns: Sequence[DropColumn]) -> None:
-    added = {action.column.name for action in actions if isinstance(action, AddColumn)}
+def _refuse_same_name(actions: Sequence[statements.AlterAction], columns: Sequence[statements.DropColumn]) -> None:
+    added = {action.column.name for action in actions if isinstance(action, statements.AddColumn)}
     for column in columns:
         if column.name in added:
             raise errors.FeatureNotSupported(
@@ -98,35 +92,35 @@ def _refuse_same_name(actions: Sequence[AlterAction], columns: Sequence[DropColu
             )
 
 
-def _adds_key(action: AlterAction) -> bool:
+def _adds_key(action: statements.AlterAction) -> bool:
     match action:
-        case AddColumn(keys=keys):
+        case statements.AddColumn(keys=keys):
             return any(key.primary for key in keys)
-        case AddConstraint(constraint=KeyDefinition(primary=True)):
+        case statements.AddConstraint(constraint=statements.KeyDefinition(primary=True)):
             return True
         case _:
             return False
 
 
-def _drops_key(draft: Draft, table_id: TableId, action: AlterAction) -> bool:
+def _drops_key(draft: Draft, table_id: TableId, action: statements.AlterAction) -> bool:
     primary = draft.primary(table_id)
     if not draft.select(elements.KeyConstraint, table_id=table_id, index_id=primary.index_id):
         return False
     match action:
-        case DropColumn(name=name):
+        case statements.DropColumn(name=name):
             return any(draft.column_name(table_id, column_id) == name for column_id in primary.key)
-        case DropConstraint(name=name):
+        case statements.DropConstraint(name=name):
             return draft.index_name(primary).name == name
         case _:
             return False
 
 
-def _let_go(draft: Draft, table_id: TableId, action: AlterAction) -> None:
+def _let_go(draft: Draft, table_id: TableId, action: statements.AlterAction) -> None:
     """Foreign keys that refer to the old key go with it, or stand in its way."""
-    if not isinstance(action, DropColumn | DropConstraint):
+    if not isinstance(action, statements.DropColumn | statements.DropConstraint):
         return
     primary = draft.primary(table_id)
-    kind = "column" if isinstance(action, DropColumn) else "constraint"
+    kind = "column" if isinstance(action, statements.DropColumn) else "constraint"
     note_references(draft, primary, action.cascade, f"{kind} {action.name} of table {draft.name_of(table_id)}")
     for key in draft.select(elements.ForeignKeyElement, parent_id=table_id, parent_index_id=primary.index_id):
         drop_foreign_key(draft, key)
@@ -150,7 +144,7 @@ def drop_primary_key(draft: Draft, table_id: TableId, cascade: bool, what: str) 
     replaced_id = old.replaces_id if old in draft.targets else old.index_id
     drop_comments(draft, table_id, (ObjectKind.INDEX, old.index_id))
     remove_index(draft, old)
-    name = name_key(draft, table_id, KeyDefinition(()), "pkey")
+    name = name_key(draft, table_id, statements.KeyDefinition(()), "pkey")
     new = elements.PrimaryIndex(
         table_id,
         IndexId(next(draft.ids)),
@@ -162,7 +156,7 @@ def drop_primary_key(draft: Draft, table_id: TableId, cascade: bool, what: str) 
     rebuild_secondary(draft, table_id)
 
 
-def alter_primary_key(draft: Draft, table_id: TableId, action: AlterPrimaryKey) -> None:
+def alter_primary_key(draft: Draft, table_id: TableId, action: statements.AlterPrimaryKey) -> None:
     key = key_columns(draft, table_id, action.columns)
     old = draft.primary(table_id)
     if key != old.key:

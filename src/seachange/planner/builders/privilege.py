@@ -12,7 +12,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE
-from seachange.model.statements.object_statements import Grant
+from seachange.model.statements import Grant
 from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import Kinds, existing, missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seachange.model.change import elements
 from seachange.model.ids import ColumnId, TableId
-from seachange.model.statements.table_statements import AddRowId, DropRowId
+from seachange.model.statements import AddRowId, DropRowId
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_column_parts
 from seachange.planner.builders.rebuild import rebuild_primary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import CreateDatabase, CreateSchema
+from seachange.model.statements import CreateDatabase, CreateSchema
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, add_space
 

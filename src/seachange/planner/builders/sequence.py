@@ -8,7 +8,7 @@ from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import AlterSequence, CreateSequence, OwnedBy, SequenceOptions
+from seachange.model.statements import AlterSequence, CreateSequence, OwnedBy, SequenceOptions
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object, refuse_taken
 from seachange.values.types import BIGINT, Kind, SqlType

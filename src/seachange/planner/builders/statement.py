@@ -5,25 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements import object_statements as objects
-from seachange.model.statements import table_statements
-from seachange.model.statements.table_statements import (
-    AddColumn,
-    AddIdentity,
-    AlterAction,
-    AlterColumnType,
-    AlterTable,
-    DdlStatement,
-    DropColumn,
-    DropConstraint,
-    DropExpression,
-    DropIdentity,
-    DropNotNull,
-    RenameTable,
-    SetDefault,
-    SetExpression,
-)
 from seachange.planner.builders import (
     column,
     column_type,
@@ -50,23 +33,23 @@ from seachange.planner.builders.lookup import find_object
 
 _ACTIONS: dict[type, Callable[..., None]] = {
     **column.ACTIONS,
-    table_statements.AlterColumnType: column_type.alter_column_type,
-    table_statements.SetExpression: column_type.set_expression,
-    table_statements.DropExpression: column_type.drop_expression,
-    table_statements.AddIdentity: identity.add_identity,
-    table_statements.SetIdentity: identity.set_identity,
-    table_statements.DropIdentity: identity.drop_identity,
-    table_statements.AddConstraint: constraint.add_constraint,
-    table_statements.DropConstraint: constraint.drop_constraint,
-    table_statements.RenameConstraint: constraint.rename_constraint,
-    table_statements.ValidateConstraint: constraint.validate_constraint,
-    table_statements.AlterPrimaryKey: primary_key.alter_primary_key,
-    table_statements.AddRowId: row_id.add_row_id,
-    table_statements.DropRowId: row_id.drop_row_id,
+    statements.AlterColumnType: column_type.alter_column_type,
+    statements.SetExpression: column_type.set_expression,
+    statements.DropExpression: column_type.drop_expression,
+    statements.AddIdentity: identity.add_identity,
+    statements.SetIdentity: identity.set_identity,
+    statements.DropIdentity: identity.drop_identity,
+    statements.AddConstraint: constraint.add_constraint,
+    statements.DropConstraint: constraint.drop_constraint,
+    statements.RenameConstraint: constraint.rename_constraint,
+    statements.ValidateConstraint: constraint.validate_constraint,
+    statements.AlterPrimaryKey: primary_key.alter_primary_key,
+    statements.AddRowId: row_id.add_row_id,
+    statements.DropRowId: row_id.drop_row_id,
 }
 
 
-def build_statement(draft: Draft, statement: DdlStatement) -> None:
+def build_statement(draft: Draft, statement: statements.DdlStatement) -> None:
     """Adds the targets of one statement to the draft."""
     try:
         _STATEMENTS[type(statement)](draft, statement)
@@ -75,9 +58,9 @@ def build_statement(draft: Draft, statement: DdlStatement) -> None:
         settle_dependents(draft)
 
 
-def _alter_table(draft: Draft, statement: AlterTable) -> None:
+def _alter_table(draft: Draft, statement: statements.AlterTable) -> None:
     match statement.actions:
-        case (RenameTable(new_name=new_name),):
+        case (statements.RenameTable(new_name=new_name),):
             # ALTER TABLE renames every kind of relation.
             found = find_object(draft, ObjectKind.TABLE, statement.table, statement.if_exists, _RELATIONS)
             if found is not None:
@@ -90,35 +73,35 @@ def _alter_table(draft: Draft, statement: AlterTable) -> None:
             with primary_key.replacing_key(draft, found.id, order_clauses(actions)) as ordered:
                 for action in ordered:
                     _ACTIONS[type(action)](draft, found.id, action)
-            if any(isinstance(action, AlterColumnType | SetExpression) for action in actions):
+            if any(isinstance(action, statements.AlterColumnType | statements.SetExpression) for action in actions):
                 foreign_key.settle_references(draft, found.id)
 
 
 _RELATIONS = frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE, ObjectKind.INDEX})
 
 _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
-    table_statements.CreateTable: table.create_table,
-    table_statements.DropTable: drop_objects.drop_tables,
-    table_statements.AlterTable: _alter_table,
-    table_statements.CreateIndex: index.create_index,
-    table_statements.DropIndex: index.drop_indexes,
-    objects.TruncateTables: table.truncate_tables,
-    objects.UndropTable: undrop.undrop_table,
-    objects.DropObjects: drop_objects.drop_objects,
-    objects.RenameObject: general.rename_object,
-    objects.MoveObject: general.move_object,
-    objects.ChangeOwner: general.change_owner,
-    objects.CommentOn: comment.comment_on,
-    objects.Grant: privilege.change_privileges,
-    objects.CreateDatabase: schema.create_database,
-    objects.CreateSchema: schema.create_schema,
-    objects.CreateSequence: sequence.create_sequence,
-    objects.AlterSequence: sequence.alter_sequence,
-    objects.CreateEnum: enum_type.create_enum,
-    objects.AddEnumValue: enum_type.add_enum_value,
-    objects.RenameEnumValue: enum_type.rename_enum_value,
-    objects.DropEnumValue: enum_type.drop_enum_value,
-    objects.CreateView: view.create_view,
+    statements.CreateTable: table.create_table,
+    statements.DropTable: drop_objects.drop_tables,
+    statements.AlterTable: _alter_table,
+    statements.CreateIndex: index.create_index,
+    statements.DropIndex: index.drop_indexes,
+    statements.TruncateTables: table.truncate_tables,
+    statements.UndropTable: undrop.undrop_table,
+    statements.DropObjects: drop_objects.drop_objects,
+    statements.RenameObject: general.rename_object,
+    statements.MoveObject: general.move_object,
+    statements.ChangeOwner: general.change_owner,
+    statements.CommentOn: comment.comment_on,
+    statements.Grant: privilege.change_privileges,
+    statements.CreateDatabase: schema.create_database,
+    statements.CreateSchema: schema.create_schema,
+    statements.CreateSequence: sequence.create_sequence,
+    statements.AlterSequence: sequence.alter_sequence,
+    statements.CreateEnum: enum_type.create_enum,
+    statements.AddEnumValue: enum_type.add_enum_value,
+    statements.RenameEnumValue: enum_type.rename_enum_value,
+    statements.DropEnumValue: enum_type.drop_enum_value,
+    statements.CreateView: view.create_view,
 }
 
 
@@ -127,32 +110,32 @@ _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
 # What goes, goes first, and what comes finds the types that columns have then. A default that is dropped is not
 # converted, a generated column that becomes a plain one keeps its values whatever becomes of those that it was
 # generated from, and a constraint may stand before the column that it is about.
-def order_clauses(actions: Sequence[AlterAction]) -> list[AlterAction]:
+def order_clauses(actions: Sequence[statements.AlterAction]) -> list[statements.AlterAction]:
     """Of the same kind as they are written."""
-    added = {action.column.name for action in actions if isinstance(action, AddColumn)}
-    read = {name for action in actions if isinstance(action, AlterColumnType) for name in _read(action)}
+    added = {action.column.name for action in actions if isinstance(action, statements.AddColumn)}
+    read = {name for action in actions if isinstance(action, statements.AlterColumnType) for name in _read(action)}
     return sorted(actions, key=lambda action: _turn(action, added, read))
 
 
-def _read(action: AlterColumnType) -> tuple[str, ...]:
+def _read(action: statements.AlterColumnType) -> tuple[str, ...]:
     return action.using.columns if action.using is not None else ()
 
 
-def _turn(action: AlterAction, added: set[str], read: set[str]) -> int:
+def _turn(action: statements.AlterAction, added: set[str], read: set[str]) -> int:
     match action:
-        case DropColumn(name=name):
+        case statements.DropColumn(name=name):
             # USING is about the rows as they were.
             return 2 if name in read else 0
         # PostgreSQL does not find a column that the statement adds: what is said of it counts for the rows to come.
-        case SetDefault(name=name, default=None) | DropNotNull(name=name):
+        case statements.SetDefault(name=name, default=None) | statements.DropNotNull(name=name):
             return 4 if name in added else 0
-        case DropConstraint() | DropExpression() | DropIdentity():
+        case statements.DropConstraint() | statements.DropExpression() | statements.DropIdentity():
             return 0
-        case AlterColumnType(name=name):
+        case statements.AlterColumnType(name=name):
             return 4 if added & {name, *_read(action)} else 1
-        case AddColumn():
+        case statements.AddColumn():
             return 3
-        case AddIdentity():
+        case statements.AddIdentity():
             # It takes a column that is NOT NULL.
             return 5
         case _:

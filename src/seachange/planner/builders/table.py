@@ -10,8 +10,7 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.change.targets import Goal
 from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import TruncateTables
-from seachange.model.statements.table_statements import CreateTable, KeyDefinition
+from seachange.model.statements import CreateTable, KeyDefinition, TruncateTables
 from seachange.planner.builders.column import check_case, define_column
 from seachange.planner.builders.constraint import add_rule
 from seachange.planner.builders.draft import Draft

@@ -14,7 +14,7 @@ from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements.object_statements import UndropTable
+from seachange.model.statements import UndropTable
 from seachange.model.states import State
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.lookup import refuse_taken

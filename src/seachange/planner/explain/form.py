@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seachange.model.statements.session_statements import DdlExplanation
+from seachange.model.statements import DdlExplanation
 from seachange.planner.explain.dependencies import explain_dependencies
 from seachange.planner.explain.picture import explain_picture
 from seachange.planner.explain.shape import explain_shape

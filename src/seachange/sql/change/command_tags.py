@@ -2,91 +2,54 @@
 
 from __future__ import annotations
 
-from seachange.model.statements.object_statements import (
-    AddEnumValue,
-    AlterRole,
-    AlterSequence,
-    ChangeDefaultPrivileges,
-    ChangeOwner,
-    ChangeSettings,
-    CommentOn,
-    CommentOnRole,
-    CreateDatabase,
-    CreateEnum,
-    CreateRole,
-    CreateSchema,
-    CreateSequence,
-    CreateView,
-    DropEnumValue,
-    DropObjects,
-    DropOwned,
-    DropRoles,
-    Grant,
-    GrantRoles,
-    MoveObject,
-    ReassignOwned,
-    RenameEnumValue,
-    RenameObject,
-    RenameRole,
-    RoleStatement,
-    TruncateTables,
-    UndropTable,
-)
-from seachange.model.statements.table_statements import (
-    AlterTable,
-    CreateIndex,
-    CreateTable,
-    DdlStatement,
-    DropIndex,
-    DropTable,
-)
+from seachange.model import statements
 
 _TAGS: dict[type, str] = {
-    CreateTable: "CREATE TABLE",
-    DropTable: "DROP TABLE",
-    AlterTable: "ALTER TABLE",
-    TruncateTables: "TRUNCATE TABLE",
-    UndropTable: "UNDROP TABLE",
-    CreateIndex: "CREATE INDEX",
-    DropIndex: "DROP INDEX",
-    CreateDatabase: "CREATE DATABASE",
-    CreateSchema: "CREATE SCHEMA",
-    CreateSequence: "CREATE SEQUENCE",
-    AlterSequence: "ALTER SEQUENCE",
-    CreateEnum: "CREATE TYPE",
-    AddEnumValue: "ALTER TYPE",
-    RenameEnumValue: "ALTER TYPE",
-    DropEnumValue: "ALTER TYPE",
-    CreateView: "CREATE VIEW",
-    CommentOn: "COMMENT",
+    statements.CreateTable: "CREATE TABLE",
+    statements.DropTable: "DROP TABLE",
+    statements.AlterTable: "ALTER TABLE",
+    statements.TruncateTables: "TRUNCATE TABLE",
+    statements.UndropTable: "UNDROP TABLE",
+    statements.CreateIndex: "CREATE INDEX",
+    statements.DropIndex: "DROP INDEX",
+    statements.CreateDatabase: "CREATE DATABASE",
+    statements.CreateSchema: "CREATE SCHEMA",
+    statements.CreateSequence: "CREATE SEQUENCE",
+    statements.AlterSequence: "ALTER SEQUENCE",
+    statements.CreateEnum: "CREATE TYPE",
+    statements.AddEnumValue: "ALTER TYPE",
+    statements.RenameEnumValue: "ALTER TYPE",
+    statements.DropEnumValue: "ALTER TYPE",
+    statements.CreateView: "CREATE VIEW",
+    statements.CommentOn: "COMMENT",
 }
 _ROLE_TAGS: dict[type, str] = {
-    CreateRole: "CREATE ROLE",
-    AlterRole: "ALTER ROLE",
-    RenameRole: "ALTER ROLE",
-    DropRoles: "DROP ROLE",
-    ChangeDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
-    ReassignOwned: "REASSIGN OWNED",
-    CommentOnRole: "COMMENT",
-    DropOwned: "DROP OWNED",
+    statements.CreateRole: "CREATE ROLE",
+    statements.AlterRole: "ALTER ROLE",
+    statements.RenameRole: "ALTER ROLE",
+    statements.DropRoles: "DROP ROLE",
+    statements.ChangeDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
+    statements.ReassignOwned: "REASSIGN OWNED",
+    statements.CommentOnRole: "COMMENT",
+    statements.DropOwned: "DROP OWNED",
 }
 
 
-def role_tag(statement: RoleStatement) -> str:
-    if isinstance(statement, GrantRoles):
+def role_tag(statement: statements.RoleStatement) -> str:
+    if isinstance(statement, statements.GrantRoles):
         return "REVOKE ROLE" if statement.revoke else "GRANT ROLE"
-    if isinstance(statement, ChangeSettings):
+    if isinstance(statement, statements.ChangeSettings):
         return "ALTER DATABASE" if statement.role is None else "ALTER ROLE"
     return _ROLE_TAGS[type(statement)]
 
 
-def command_tag(statement: DdlStatement) -> str:
+def command_tag(statement: statements.DdlStatement) -> str:
     match statement:
-        case DropObjects(kind=kind):
+        case statements.DropObjects(kind=kind):
             return f"DROP {kind.upper()}"
-        case RenameObject(kind=kind) | MoveObject(kind=kind) | ChangeOwner(kind=kind):
+        case statements.RenameObject(kind=kind) | statements.MoveObject(kind=kind) | statements.ChangeOwner(kind=kind):
             return f"ALTER {kind.upper()}"
-        case Grant(revoke=revoke):
+        case statements.Grant(revoke=revoke):
             return "REVOKE" if revoke else "GRANT"
         case _:
             return _TAGS[type(statement)]

@@ -7,13 +7,7 @@ from collections.abc import Iterator, Sequence
 from seachange.model.ids import ColumnId
 from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.descriptor import Column, Table
-from seachange.model.statements.table_statements import (
-    AddColumn,
-    AlterTable,
-    DdlStatement,
-    ExpressionDefinition,
-    Volatility,
-)
+from seachange.model.statements import AddColumn, AlterTable, DdlStatement, ExpressionDefinition, Volatility
 from seachange.sql.change.local_times import refuse_local_times
 from seachange.sql.ddl.expression import GENERATED
 from seachange.sql.duck.cursor import DuckQuery, DuckSession

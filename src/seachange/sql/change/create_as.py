@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.statements.table_statements import ColumnDefinition, CreateTable, CreateTableAs
+from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs
 from seachange.sql.change.schema_change import run_ddl
 from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.type_holes import enum_types

@@ -13,8 +13,7 @@ from seachange import errors
 from seachange.model.ids import TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
-from seachange.model.statements.session_statements import Begin, Commit, DdlExplanation
-from seachange.model.statements.table_statements import DdlStatement
+from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
 from seachange.planner.advice import advise
 from seachange.planner.builders.draft import at_rest
 from seachange.planner.explain.form import explain_plan

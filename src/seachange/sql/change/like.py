@@ -11,27 +11,12 @@ from typing import Final
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.tokenizer_core import TokenType
 
+from seachange.model import statements
 from seachange.model.relation import RelationName
 from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.schema.objects import Sequence
-from seachange.model.statements.object_statements import SequenceOptions
-from seachange.model.statements.table_statements import (
-    CheckDefinition,
-    ColumnDefinition,
-    ConstantDefault,
-    CreateIndex,
-    CreateTable,
-    DdlStatement,
-    Default,
-    ExpressionDefinition,
-    IdentityDefinition,
-    KeyDefinition,
-    LikeClause,
-    Volatility,
-    sequence_call,
-)
 from seachange.model.states import State
 from seachange.sql.port.port import TransactionPort
 
@@ -40,13 +25,13 @@ _COLUMN: Final = re.compile(r"c[0-9]+")
 _CONSTANT: Final = re.compile(r"'((?:[^']|'')*)'::.*", re.DOTALL)
 
 
-def expand_likes(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
+def expand_likes(statement: statements.DdlStatement, port: TransactionPort) -> list[statements.DdlStatement]:
     """The statements that it expands to: one, and one for each copied index."""
-    if not isinstance(statement, CreateTable) or not statement.likes:
+    if not isinstance(statement, statements.CreateTable) or not statement.likes:
         return [statement]
     columns = list(statement.columns)
     expanded = replace(statement, likes=())
-    indexes: list[DdlStatement] = []
+    indexes: list[statements.DdlStatement] = []
     # From the last, so that the positions of the others stay valid.
     for like in reversed(statement.likes):
         table = port.table(like.source.schema, like.source.name)
@@ -61,10 +46,10 @@ def expand_likes(statement: DdlStatement, port: TransactionPort) -> list[DdlStat
     return [replace(expanded, columns=tuple(columns)), *indexes]
 
 
-def _columns(table: Table, like: LikeClause, port: TransactionPort) -> Iterator[ColumnDefinition]:
+def _columns(table: Table, like: statements.LikeClause, port: TransactionPort) -> Iterator[statements.ColumnDefinition]:
     for column in table.visible_columns:
         nullable = column.nullable or column.not_null is not State.PUBLIC
-        definition = ColumnDefinition(column.name, column.type, nullable)
+        definition = statements.ColumnDefinition(column.name, column.type, nullable)
         if column.generated is not None:
             if "generated" in like.including:
                 definition = replace(definition, generated=_expression(table, column.generated))
@@ -78,28 +63,28 @@ def _columns(table: Table, like: LikeClause, port: TransactionPort) -> Iterator[
         yield definition
 
 
-def _default(column: Column, port: TransactionPort) -> Default | None:
+def _default(column: Column, port: TransactionPort) -> statements.Default | None:
     text = column.default
     if text is None:
         return None
     if is_constant(text):
         found = _CONSTANT.fullmatch(text)
         assert found is not None
-        return ConstantDefault(found[1].replace("''", "'"), quoted=True)
+        return statements.ConstantDefault(found[1].replace("''", "'"), quoted=True)
     names = []
     for id_ in column.default_sequences:
         sequence = port.object_by_id(id_)
         assert isinstance(sequence, Sequence)
         names.append(RelationName(sequence.schema, sequence.name))
-        text = text.replace(f"nextval({id_})", sequence_call(names[-1]))
-    return ExpressionDefinition((text,), (), Volatility.VOLATILE, tuple(names))
+        text = text.replace(f"nextval({id_})", statements.sequence_call(names[-1]))
+    return statements.ExpressionDefinition((text,), (), statements.Volatility.VOLATILE, tuple(names))
 
 
-def _identity(column: Column, port: TransactionPort) -> IdentityDefinition:
+def _identity(column: Column, port: TransactionPort) -> statements.IdentityDefinition:
     assert column.identity is not None
     sequence = port.object_by_id(column.identity.sequence_id)
     assert isinstance(sequence, Sequence)
-    options = SequenceOptions(
+    options = statements.SequenceOptions(
         type=sequence.type,
         increment=sequence.increment,
         minimum=sequence.minimum,
@@ -108,35 +93,35 @@ def _identity(column: Column, port: TransactionPort) -> IdentityDefinition:
         cache=sequence.cache,
         cycle=sequence.cycle,
     )
-    return IdentityDefinition(column.identity.always, options)
+    return statements.IdentityDefinition(column.identity.always, options)
 
 
-def _checks(table: Table) -> Iterator[CheckDefinition]:
+def _checks(table: Table) -> Iterator[statements.CheckDefinition]:
     for check in table.checks:
         if check.state is State.PUBLIC:
             found = _expression(table, Expression(check.expression, check.columns))
-            yield CheckDefinition(found.pieces, found.columns, check.name)
+            yield statements.CheckDefinition(found.pieces, found.columns, check.name)
 
 
-def _with_keys(statement: CreateTable, table: Table) -> CreateTable:
+def _with_keys(statement: statements.CreateTable, table: Table) -> statements.CreateTable:
     unique = tuple(
-        KeyDefinition(_names(table, index), nulls_distinct=index.nulls_distinct)
+        statements.KeyDefinition(_names(table, index), nulls_distinct=index.nulls_distinct)
         for index in table.secondary
         if index.constraint and index.state is State.PUBLIC
     )
     statement = replace(statement, unique=(*statement.unique, *unique))
     if not table.primary.constraint or statement.primary_key is not None:
         return statement
-    return replace(statement, primary_key=KeyDefinition(_names(table, table.primary)))
+    return replace(statement, primary_key=statements.KeyDefinition(_names(table, table.primary)))
 
 
 def _names(table: Table, index: Index) -> tuple[str, ...]:
     return tuple(table.column_by_id[c].name for c in index.key)
 
 
-def _index(name: RelationName, table: Table, index: Index) -> CreateIndex:
+def _index(name: RelationName, table: Table, index: Index) -> statements.CreateIndex:
     keys = [table.column_by_id[c] for c in index.key]
-    return CreateIndex(
+    return statements.CreateIndex(
         name,
         tuple(c.name if c.generated is None or not c.virtual else _expression(table, c.generated) for c in keys),
         unique=index.unique,
@@ -148,7 +133,7 @@ def _index(name: RelationName, table: Table, index: Index) -> CreateIndex:
     )
 
 
-def _expression(table: Table, expression: Expression) -> ExpressionDefinition:
+def _expression(table: Table, expression: Expression) -> statements.ExpressionDefinition:
     """With gaps in place of columns. Columns are found as tokens, since a string literal may look like one."""
     text, pieces, names, end = expression.text, [], [], 0
     known = {f"c{c}": table.column_by_id[c].name for c in expression.columns}
@@ -157,4 +142,4 @@ def _expression(table: Table, expression: Expression) -> ExpressionDefinition:
             pieces.append(text[end : token.start])
             names.append(known[token.text])
             end = token.end + 1
-    return ExpressionDefinition((*pieces, text[end:]), tuple(names))
+    return statements.ExpressionDefinition((*pieces, text[end:]), tuple(names))

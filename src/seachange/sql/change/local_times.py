@@ -17,26 +17,11 @@ import sqlglot
 from sqlglot import exp
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.enums import quote_text
 from seachange.model.schema.expression import Expression
-from seachange.model.statements.table_statements import (
-    AddColumn,
-    AddConstraint,
-    AlterAction,
-    AlterColumnType,
-    AlterTable,
-    CheckDefinition,
-    ColumnDefinition,
-    ColumnType,
-    CreateIndex,
-    CreateTable,
-    DdlStatement,
-    ExpressionDefinition,
-    RuleDefinition,
-    SetExpression,
-)
 from seachange.sql.change.zone_dependence import ZONED, Typed, TypesOf, find_dependent, localize, resolve_literals
 from seachange.sql.ddl.expression import CHECK, GENERATED, INDEX, PREDICATE, TRANSFORM, Use
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
@@ -56,17 +41,17 @@ _INSTEAD: Final = "Say which zone is meant with AT TIME ZONE"
 
 
 def resolve_local_times(
-    statement: DdlStatement, port: TransactionPort, duck: DuckSession, notices: list[str]
-) -> DdlStatement:
+    statement: statements.DdlStatement, port: TransactionPort, duck: DuckSession, notices: list[str]
+) -> statements.DdlStatement:
     match statement:
-        case CreateTable():
+        case statements.CreateTable():
             settler = _LocalTimes({c.name: c.type for c in statement.columns}, duck, notices)
             columns = tuple(map(settler.column, statement.columns))
             return replace(statement, columns=columns, rules=settler.rules(statement.rules))
-        case AlterTable():
+        case statements.AlterTable():
             settler = _LocalTimes(_types_of(statement, port), duck, notices)
             return replace(statement, actions=settler.alter(statement.actions))
-        case CreateIndex():
+        case statements.CreateIndex():
             settler = _LocalTimes(_types_of(statement, port), duck, notices)
             keys = [key if isinstance(key, str) else settler.settle(key, INDEX) for key in statement.columns]
             where = settler.settle(statement.where, PREDICATE) if statement.where is not None else None
@@ -75,59 +60,61 @@ def resolve_local_times(
             return statement
 
 
-def _types_of(statement: AlterTable | CreateIndex, port: TransactionPort) -> dict[str, ColumnType]:
+def _types_of(
+    statement: statements.AlterTable | statements.CreateIndex, port: TransactionPort
+) -> dict[str, statements.ColumnType]:
     """The existing columns and those that the statement adds."""
-    types: dict[str, ColumnType] = {}
+    types: dict[str, statements.ColumnType] = {}
     # The planner reports a missing table.
     with suppress(errors.UndefinedTable, errors.WrongObjectType):
         table = port.table(statement.table.schema, statement.table.name)
         types |= {column.name: column.type for column in table.columns}
-    if isinstance(statement, AlterTable):
-        types |= {a.column.name: a.column.type for a in statement.actions if isinstance(a, AddColumn)}
+    if isinstance(statement, statements.AlterTable):
+        types |= {a.column.name: a.column.type for a in statement.actions if isinstance(a, statements.AddColumn)}
     return types
 
 
 @dataclass(frozen=True, slots=True)
 class _LocalTimes:
-    types: Mapping[str, ColumnType]
+    types: Mapping[str, statements.ColumnType]
     duck: DuckSession
     notices: list[str]
 
-    def alter(self, actions: Sequence[AlterAction]) -> tuple[AlterAction, ...]:
+    def alter(self, actions: Sequence[statements.AlterAction]) -> tuple[statements.AlterAction, ...]:
         """A conversion reads the columns' old types; everything else their new ones."""
-        changed = {a.name: a.type for a in actions if isinstance(a, AlterColumnType)}
+        changed = {a.name: a.type for a in actions if isinstance(a, statements.AlterColumnType)}
         later = replace(self, types={**self.types, **changed})
-        return tuple((self if isinstance(a, AlterColumnType) else later).action(a) for a in actions)
+        return tuple((self if isinstance(a, statements.AlterColumnType) else later).action(a) for a in actions)
 
-    def column(self, column: ColumnDefinition) -> ColumnDefinition:
+    def column(self, column: statements.ColumnDefinition) -> statements.ColumnDefinition:
         if column.generated is None:
             return column
         return replace(column, generated=self.settle(column.generated, GENERATED, column.type))
 
-    def rules(self, rules: Sequence[RuleDefinition]) -> tuple[RuleDefinition, ...]:
+    def rules(self, rules: Sequence[statements.RuleDefinition]) -> tuple[statements.RuleDefinition, ...]:
         return tuple(map(self.rule, rules))
 
-    def rule(self, rule: RuleDefinition) -> RuleDefinition:
-        if not isinstance(rule, CheckDefinition):
+    def rule(self, rule: statements.RuleDefinition) -> statements.RuleDefinition:
+        if not isinstance(rule, statements.CheckDefinition):
             return rule
-        settled = self.settle(ExpressionDefinition(rule.pieces, rule.columns), CHECK)
+        settled = self.settle(statements.ExpressionDefinition(rule.pieces, rule.columns), CHECK)
         return replace(rule, pieces=settled.pieces, columns=settled.columns)
 
-    def action(self, action: AlterAction) -> AlterAction:
+    def action(self, action: statements.AlterAction) -> statements.AlterAction:
         match action:
-            case AddColumn():
+            case statements.AddColumn():
                 return replace(action, column=self.column(action.column), rules=self.rules(action.rules))
-            case AddConstraint(constraint=CheckDefinition() as rule):
+            case statements.AddConstraint(constraint=statements.CheckDefinition() as rule):
                 return replace(action, constraint=self.rule(rule))
-            case SetExpression():
+            case statements.SetExpression():
                 target = self.types.get(action.name)
                 return replace(action, expression=self.settle(action.expression, GENERATED, target))
-            case AlterColumnType(type=SqlType() as type_):
+            case statements.AlterColumnType(type=SqlType() as type_):
                 return self._conversion(action, type_)
             case _:
                 return action
 
-    def _conversion(self, action: AlterColumnType, target: SqlType) -> AlterColumnType:
+    def _conversion(self, action: statements.AlterColumnType, target: SqlType) -> statements.AlterColumnType:
         if session_zone() == UTC:
             return action
         if action.using is not None:
@@ -138,12 +125,12 @@ class _LocalTimes:
             return action
         if Kind.TIMESTAMPTZ not in (own.kind, target.kind):
             return action
-        cast = ExpressionDefinition(("(CAST(", f" AS {target.duckdb}))"), (action.name,))
+        cast = statements.ExpressionDefinition(("(CAST(", f" AS {target.duckdb}))"), (action.name,))
         return replace(action, using=self.settle(cast, TRANSFORM))
 
     def settle(
-        self, definition: ExpressionDefinition, use: Use, target: ColumnType | None = None
-    ) -> ExpressionDefinition:
+        self, definition: statements.ExpressionDefinition, use: Use, target: statements.ColumnType | None = None
+    ) -> statements.ExpressionDefinition:
         columns = {name: self.types.get(name) for name in definition.columns}
         types = {name: type_ if isinstance(type_, SqlType) else TEXT for name, type_ in columns.items()}
         to = target.duckdb if isinstance(target, SqlType) else ""
@@ -213,7 +200,7 @@ def _reference(number: int) -> str:
     return f'"{_GAP}k{number}{_GAP}"'
 
 
-def _read(definition: ExpressionDefinition, names: Sequence[str]) -> exp.Expr:
+def _read(definition: statements.ExpressionDefinition, names: Sequence[str]) -> exp.Expr:
     pieces = [_LABEL.sub(lambda found: quote_text(found[0]), piece) for piece in definition.pieces]
     gaps = [*(_reference(names.index(name)) for name in definition.columns), ""]
     text = "".join(piece + gap for piece, gap in zip(pieces, gaps, strict=True))
@@ -239,12 +226,14 @@ def _shown(part: exp.Expr, names: Mapping[str, str]) -> str:
     return print_expression(holder.this, pretty=True)
 
 
-def _write(tree: exp.Expr, names: Sequence[str]) -> ExpressionDefinition:
+def _write(tree: exp.Expr, names: Sequence[str]) -> statements.ExpressionDefinition:
     text = _HIDDEN_LABEL.sub(lambda found: found[1].replace("''", "'"), tree.sql("duckdb"))
     parts = _COLUMN.split(text)
-    return ExpressionDefinition(tuple(parts[0::2]), tuple(names[int(number)] for number in parts[1::2]))
+    return statements.ExpressionDefinition(tuple(parts[0::2]), tuple(names[int(number)] for number in parts[1::2]))
 
 
-def _cut(definition: ExpressionDefinition, tree: exp.Expr, names: Sequence[str]) -> ExpressionDefinition:
+def _cut(
+    definition: statements.ExpressionDefinition, tree: exp.Expr, names: Sequence[str]
+) -> statements.ExpressionDefinition:
     written = _write(tree, names)
     return replace(definition, pieces=written.pieces, columns=written.columns)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId
@@ -20,15 +21,6 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
 from seachange.model.schema.rights import OWNER, OnObject, OnUnsaid, Right, RoleAttribute
 from seachange.model.schema.temporary import is_temporary
-from seachange.model.statements.object_statements import (
-    ChangeOwner,
-    CreateDatabase,
-    CreateSchema,
-    DropObjects,
-    Grant,
-    TruncateTables,
-)
-from seachange.model.statements.table_statements import DdlStatement, DropIndex, DropTable
 from seachange.planner.plan import ChangePlan
 from seachange.sql.port.port import TransactionPort
 
@@ -39,7 +31,7 @@ _KINDS: dict[type[Descriptor], ObjectKind] = {
     Schema: ObjectKind.SCHEMA,
     Database: ObjectKind.DATABASE,
 }
-DROPS = (DropTable, DropIndex, DropObjects)
+DROPS = (statements.DropTable, statements.DropIndex, statements.DropObjects)
 # Privileges on a view have the names of table privileges.
 _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
 
@@ -60,13 +52,13 @@ def check_roles(names: Iterable[str], port: TransactionPort) -> None:
             raise errors.UndefinedObject(kind="role", name=name)
 
 
-def check_named_roles(statement: DdlStatement, port: TransactionPort) -> None:
+def check_named_roles(statement: statements.DdlStatement, port: TransactionPort) -> None:
     match statement:
-        case Grant(roles=roles):
+        case statements.Grant(roles=roles):
             check_roles(roles, port)
-        case ChangeOwner(role=role):
+        case statements.ChangeOwner(role=role):
             check_roles([role], port)
-        case CreateSchema(owner=owner) | CreateDatabase(owner=owner) if owner is not None:
+        case statements.CreateSchema(owner=owner) | statements.CreateDatabase(owner=owner) if owner is not None:
             check_roles([owner], port)
         case _:
             pass
@@ -79,7 +71,10 @@ def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, gran
 
 
 def check_plan(
-    statement: DdlStatement, plan: ChangePlan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
+    statement: statements.DdlStatement,
+    plan: ChangePlan,
+    known: Mapping[DescriptorId, Descriptor],
+    port: TransactionPort,
 ) -> None:
     """Raises InsufficientPrivilege unless the role may make every change of the plan."""
     touched: dict[DescriptorId, list[Element]] = {}
@@ -96,10 +91,12 @@ def check_plan(
             _check_touched(before, parts, statement, port)
 
 
-def _check_touched(before: Descriptor, parts: list[Element], statement: DdlStatement, port: TransactionPort) -> None:
-    if isinstance(statement, TruncateTables) and isinstance(before, Table):
+def _check_touched(
+    before: Descriptor, parts: list[Element], statement: statements.DdlStatement, port: TransactionPort
+) -> None:
+    if isinstance(statement, statements.TruncateTables) and isinstance(before, Table):
         _require(before, "TRUNCATE", port)
-    elif isinstance(statement, Grant):
+    elif isinstance(statement, statements.Grant):
         kind = kind_of(before)
         wanted = PRIVILEGES[_GRANTED_AS.get(kind, kind)] if statement.privileges == ("ALL",) else statement.privileges
         for privilege in wanted:
@@ -122,14 +119,17 @@ def drop_right(found: Descriptor, port: TransactionPort) -> Right:
 
 
 def _check_creation(
-    parts: list[Element], statement: DdlStatement, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
+    parts: list[Element],
+    statement: statements.DdlStatement,
+    known: Mapping[DescriptorId, Descriptor],
+    port: TransactionPort,
 ) -> None:
     entry = next((part for part in parts if isinstance(part, elements.NamespaceElement)), None)
     if entry is None or entry.kind is ObjectKind.DATABASE:
         return
     if entry.kind is ObjectKind.SCHEMA:
         # The default schema gets a descriptor when one of its attributes is first set.
-        if isinstance(statement, CreateSchema):
+        if isinstance(statement, statements.CreateSchema):
             denial = f"permission denied for database {entry.database}"
             port.require(_database_right(entry.database, "CREATE", known), denial)
         else:

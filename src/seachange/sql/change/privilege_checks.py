@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES
@@ -27,46 +28,13 @@ from seachange.model.schema.objects import (
 )
 from seachange.model.schema.rights import OWNER, MemberOf, OnObject, OnUnsaid, Right, RoleAttribute
 from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary
-from seachange.model.statements.object_statements import (
-    AddEnumValue,
-    AlterSequence,
-    ChangeOwner,
-    CommentOn,
-    CreateDatabase,
-    CreateEnum,
-    CreateSchema,
-    CreateSequence,
-    CreateView,
-    DropEnumValue,
-    DropObjects,
-    Grant,
-    MoveObject,
-    RenameEnumValue,
-    RenameObject,
-    TruncateTables,
-    UndropTable,
-)
 from seachange.model.statements.required_privileges import CREATEDB, GRANT_OPTION, SUPERUSER, Need, Place, needs_of
-from seachange.model.statements.session_statements import NeedlessStatement
-from seachange.model.statements.table_statements import (
-    AddConstraint,
-    AlterPrimaryKey,
-    AlterTable,
-    CreateIndex,
-    CreateTable,
-    DropIndex,
-    DropTable,
-    ForeignKeyDefinition,
-    KeyDefinition,
-    RenameTable,
-    Statement,
-)
 from seachange.sql.change.object_access import DROPS, describe, drop_right, kind_of
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.databases import relations_named
 
 Found = Iterator[tuple[Right, str]]
-Finder = Callable[[Statement, Need, TransactionPort], Found]
+Finder = Callable[[statements.Statement, Need, TransactionPort], Found]
 
 # Privileges on a view have the names of table privileges.
 _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
@@ -77,7 +45,7 @@ _DENIALS = {
 }
 
 
-def check_needs(statement: Statement, port: TransactionPort) -> None:
+def check_needs(statement: statements.Statement, port: TransactionPort) -> None:
     """Raises 42501 unless the role has the required privileges on the named objects. Missing objects are reported
     later, by the code that looks them up."""
     # The bootstrap superuser has every privilege.
@@ -92,37 +60,46 @@ def check_needs(statement: Statement, port: TransactionPort) -> None:
 # Names.
 
 
-def named_objects(statement: Statement) -> tuple[ObjectKind, tuple[RelationName, ...]]:
+def named_objects(statement: statements.Statement) -> tuple[ObjectKind, tuple[RelationName, ...]]:
     """The objects that the statement is about."""
     match statement:
-        case AlterTable(table=table) | CreateIndex(table=table):
+        case statements.AlterTable(table=table) | statements.CreateIndex(table=table):
             return ObjectKind.TABLE, (table,)
-        case DropTable(tables=tables) | TruncateTables(tables=tables):
+        case statements.DropTable(tables=tables) | statements.TruncateTables(tables=tables):
             return ObjectKind.TABLE, tables
-        case DropIndex(indexes=indexes):
+        case statements.DropIndex(indexes=indexes):
             return ObjectKind.INDEX, indexes
-        case AlterSequence(name=name):
+        case statements.AlterSequence(name=name):
             return ObjectKind.SEQUENCE, (name,)
-        case AddEnumValue(type=type_) | RenameEnumValue(type=type_) | DropEnumValue(type=type_):
+        case (
+            statements.AddEnumValue(type=type_)
+            | statements.RenameEnumValue(type=type_)
+            | statements.DropEnumValue(type=type_)
+        ):
             return ObjectKind.TYPE, (type_,)
-        case RenameObject(kind, name) | MoveObject(kind, name) | ChangeOwner(kind, name) | CommentOn(kind, name):
+        case (
+            statements.RenameObject(kind, name)
+            | statements.MoveObject(kind, name)
+            | statements.ChangeOwner(kind, name)
+            | statements.CommentOn(kind, name)
+        ):
             return kind, (name,)
-        case DropObjects(kind, names):
+        case statements.DropObjects(kind, names):
             return kind, names
-        case Grant(kind=kind, names=names, all_in_schema=False):
+        case statements.Grant(kind=kind, names=names, all_in_schema=False):
             return kind, names
-        case NeedlessStatement(kind=kind, name=name) if kind is not None and name is not None:
+        case statements.NeedlessStatement(kind=kind, name=name) if kind is not None and name is not None:
             return kind, (name,)
         case _:
             return ObjectKind.TABLE, ()
 
 
-def new_name(statement: Statement) -> RelationName | None:
+def new_name(statement: statements.Statement) -> RelationName | None:
     """The name of the object that the statement creates."""
     match statement:
-        case CreateTable(table=name) | UndropTable(table=name):
+        case statements.CreateTable(table=name) | statements.UndropTable(table=name):
             return name
-        case CreateSequence(name=name) | CreateEnum(name=name) | CreateView(name=name):
+        case statements.CreateSequence(name=name) | statements.CreateEnum(name=name) | statements.CreateView(name=name):
             return name
         case _:
             return None
@@ -148,8 +125,8 @@ def _find(kind: ObjectKind, name: RelationName, port: TransactionPort) -> Descri
                 return None
 
 
-def _objects(statement: Statement, port: TransactionPort) -> Iterator[Descriptor]:
-    if isinstance(statement, UndropTable):
+def _objects(statement: statements.Statement, port: TransactionPort) -> Iterator[Descriptor]:
+    if isinstance(statement, statements.UndropTable):
         dropped = [kept for kept in port.dropped_tables() if kept.name == statement.table.name]
         yield from dropped[-1:]
     kind, names = named_objects(statement)
@@ -157,7 +134,7 @@ def _objects(statement: Statement, port: TransactionPort) -> Iterator[Descriptor
     yield from (each for each in found if each is not None)
 
 
-def _unsaid(statement: Statement, port: TransactionPort) -> Iterator[tuple[ObjectKind, str]]:
+def _unsaid(statement: statements.Statement, port: TransactionPort) -> Iterator[tuple[ObjectKind, str]]:
     """The default schema and database while they have no descriptor."""
     kind, names = named_objects(statement)
     always = {ObjectKind.SCHEMA: DEFAULT_SCHEMA, ObjectKind.DATABASE: DEFAULT_DATABASE}.get(kind)
@@ -169,12 +146,12 @@ def _unsaid(statement: Statement, port: TransactionPort) -> Iterator[tuple[Objec
 # Rights on what was found.
 
 
-def _on_objects(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_objects(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     for kind, name in _unsaid(statement, port):
         yield OnUnsaid(kind, port.session.database, name, OWNER), f"must be owner of {kind} {name}"
     for found in _objects(statement, port):
         if need.right == GRANT_OPTION:
-            assert isinstance(statement, Grant)
+            assert isinstance(statement, statements.Grant)
             yield from _grantable(statement, found)
         elif isinstance(statement, DROPS):
             yield drop_right(found, port), f"must be owner of {describe(found)}"
@@ -182,7 +159,7 @@ def _on_objects(statement: Statement, need: Need, port: TransactionPort) -> Foun
             yield OnObject(found.id, (need.right,)), _denial(found, need.right)
 
 
-def _grantable(statement: Grant, found: Descriptor) -> Found:
+def _grantable(statement: statements.Grant, found: Descriptor) -> Found:
     kind = kind_of(found)
     every = PRIVILEGES[_GRANTED_AS.get(kind, kind)]
     for privilege in every if statement.privileges == ("ALL",) else statement.privileges:
@@ -202,8 +179,8 @@ def _in_schema(name: str, right: str, port: TransactionPort, of: str | None = No
         yield found, f"permission denied for schema {name}"
 
 
-def _on_schemas_of_objects(statement: Statement, need: Need, port: TransactionPort) -> Found:
-    if isinstance(statement, AlterTable) and not any(map(_takes_name, statement.actions)):
+def _on_schemas_of_objects(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
+    if isinstance(statement, statements.AlterTable) and not any(map(_takes_name, statement.actions)):
         return
     for found in _objects(statement, port):
         if not isinstance(found, Schema | Database | Role):
@@ -212,38 +189,38 @@ def _on_schemas_of_objects(statement: Statement, need: Need, port: TransactionPo
 
 def _takes_name(action: object) -> bool:
     """Whether the action names a new relation. New sequences are checked where they are planned."""
-    if isinstance(action, AddConstraint):
-        return isinstance(action.constraint, KeyDefinition) and action.constraint.using_index is None
-    return isinstance(action, RenameTable | AlterPrimaryKey)
+    if isinstance(action, statements.AddConstraint):
+        return isinstance(action.constraint, statements.KeyDefinition) and action.constraint.using_index is None
+    return isinstance(action, statements.RenameTable | statements.AlterPrimaryKey)
 
 
-def _on_schemas_of_owner(statement: Statement, need: Need, port: TransactionPort) -> Found:
-    assert isinstance(statement, ChangeOwner)
+def _on_schemas_of_owner(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
+    assert isinstance(statement, statements.ChangeOwner)
     for found in _objects(statement, port):
         if not isinstance(found, Schema | Database | Role) and port.access_of(found).owner != statement.role:
             yield from _in_schema(found.schema, need.right, port, statement.role)
 
 
-def _on_new_schema(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_new_schema(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     name = new_name(statement)
     schema = (name.schema or port.current_schema) if name is not None else None
     if schema is not None:
         yield from _in_schema(schema, need.right, port)
 
 
-def _on_target_schema(statement: Statement, need: Need, port: TransactionPort) -> Found:
-    assert isinstance(statement, MoveObject)
+def _on_target_schema(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
+    assert isinstance(statement, statements.MoveObject)
     yield from _in_schema(statement.schema, need.right, port)
 
 
-def _on_named_schemas(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_named_schemas(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     created = new_name(statement)
     for name in dict.fromkeys(each.schema for each in relations_named(statement) if each != created):
         if name is not None:
             yield from _in_schema(name, need.right, port)
 
 
-def _on_parents(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_parents(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     for name in dict.fromkeys(key.parent for key in _foreign_keys(statement)):
         # A table that references itself does not exist yet.
         found = _find(ObjectKind.TABLE, name, port)
@@ -251,16 +228,16 @@ def _on_parents(statement: Statement, need: Need, port: TransactionPort) -> Foun
             yield OnObject(found.id, (need.right,)), _denial(found, need.right)
 
 
-def _foreign_keys(statement: Statement) -> Iterator[ForeignKeyDefinition]:
+def _foreign_keys(statement: statements.Statement) -> Iterator[statements.ForeignKeyDefinition]:
     rules: Iterable[object] = ()
-    if isinstance(statement, CreateTable):
+    if isinstance(statement, statements.CreateTable):
         rules = statement.rules
-    elif isinstance(statement, AlterTable):
-        rules = (action.constraint for action in statement.actions if isinstance(action, AddConstraint))
-    yield from (rule for rule in rules if isinstance(rule, ForeignKeyDefinition))
+    elif isinstance(statement, statements.AlterTable):
+        rules = (action.constraint for action in statement.actions if isinstance(action, statements.AddConstraint))
+    yield from (rule for rule in rules if isinstance(rule, statements.ForeignKeyDefinition))
 
 
-def _on_database(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_database(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     name = port.session.database
     yield database_right(name, need.right, port), f"permission denied for database {name}"
 
@@ -272,28 +249,32 @@ def database_right(name: str, privilege: str, port: TransactionPort) -> Right:
     return OnObject(found.id, (privilege,))
 
 
-def _on_replaced(statement: Statement, need: Need, port: TransactionPort) -> Found:
-    assert isinstance(statement, CreateView)
+def _on_replaced(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
+    assert isinstance(statement, statements.CreateView)
     found = _find(ObjectKind.VIEW, statement.name, port) if statement.or_replace else None
     if isinstance(found, View):
         yield OnObject(found.id, (need.right,)), _denial(found, need.right)
 
 
-def _on_named_role(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_named_role(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     match statement:
-        case ChangeOwner(role=role) | CreateSchema(owner=role) | CreateDatabase(owner=role) if role is not None:
+        case (
+            statements.ChangeOwner(role=role)
+            | statements.CreateSchema(owner=role)
+            | statements.CreateDatabase(owner=role)
+        ) if role is not None:
             yield MemberOf(role), f'must be able to SET ROLE "{role}"'
         case _:
             pass
 
 
-def _on_self(statement: Statement, need: Need, port: TransactionPort) -> Found:
-    is_asked = not isinstance(statement, NeedlessStatement) or statement.for_superusers
+def _on_self(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
+    is_asked = not isinstance(statement, statements.NeedlessStatement) or statement.for_superusers
     if need.right in _ATTRIBUTES and is_asked:
         yield RoleAttribute(_ATTRIBUTES[need.right]), _DENIALS[need.right]
 
 
-def _on_written(statement: Statement, need: Need, port: TransactionPort) -> Found:
+def _on_written(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     for found in _objects(statement, port):
         yield OnObject(found.id, (need.right,)), _denial(found, need.right)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
@@ -22,24 +23,6 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_DATABASE, Database, DefaultPrivileges, Descriptor, Role, Schema
 from seachange.model.schema.rights import AdminOf, MemberOf, RoleAttribute
 from seachange.model.schema.scram import SALT_BYTES, is_verifier, make_verifier
-from seachange.model.statements.object_statements import (
-    AlterRole,
-    ChangeDefaultPrivileges,
-    ChangeOwner,
-    ChangeSettings,
-    CommentOnRole,
-    CreateRole,
-    DropObjects,
-    DropOwned,
-    DropRoles,
-    Grant,
-    GrantRoles,
-    ReassignOwned,
-    RenameRole,
-    RoleOptions,
-    RoleStatement,
-)
-from seachange.model.statements.table_statements import DdlStatement, DropTable
 from seachange.sql.change.command_tags import role_tag
 from seachange.sql.change.object_access import check_roles, describe, kind_of
 from seachange.sql.port.port import TransactionPort
@@ -48,35 +31,35 @@ from seachange.sql.settings.stored_settings import change_database_settings, cha
 from seachange.values.coercion import coerce
 from seachange.values.types import Kind, SqlType
 
-Run = Callable[[DdlStatement], object]
+Run = Callable[[statements.DdlStatement], object]
 _FLAGS = ("login", "superuser", "create_database", "create_role", "inherit", "connection_limit")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices: list[str]) -> Result:
+def run_role(statement: statements.RoleStatement, port: TransactionPort, run: Run, notices: list[str]) -> Result:
     """`run` carries out what the planner plans."""
     match statement:
-        case CreateRole():
+        case statements.CreateRole():
             _create(statement, port)
-        case AlterRole():
+        case statements.AlterRole():
             _alter(statement, port)
-        case RenameRole():
+        case statements.RenameRole():
             _rename(statement, port)
-        case DropRoles():
+        case statements.DropRoles():
             _drop(statement, port, notices)
-        case GrantRoles():
+        case statements.GrantRoles():
             _change_members(statement, port)
-        case ChangeDefaultPrivileges():
+        case statements.ChangeDefaultPrivileges():
             _change_defaults(statement, port)
-        case CommentOnRole():
+        case statements.CommentOnRole():
             _comment(statement, port)
-        case ChangeSettings():
+        case statements.ChangeSettings():
             _change_settings(statement, port, run)
-        case ReassignOwned(owners, new_owner):
+        case statements.ReassignOwned(owners, new_owner):
             _check_member((*owners, new_owner), port)
             for found in _owned(owners, port):
-                run(ChangeOwner(kind_of(found), _name(found), new_owner))
-        case DropOwned():
+                run(statements.ChangeOwner(kind_of(found), _name(found), new_owner))
+        case statements.DropOwned():
             _drop_owned(statement, port, run)
     return Result(role_tag(statement))
 
@@ -108,7 +91,7 @@ def _check_may_change(port: TransactionPort, superuser: bool = False) -> None:
     port.require(right, f"permission denied: only roles with {needed} may do that")
 
 
-def _create(statement: CreateRole, port: TransactionPort) -> None:
+def _create(statement: statements.CreateRole, port: TransactionPort) -> None:
     options = statement.options
     _check_may_change(port, bool(options.superuser))
     if role_exists(statement.name, find_roles(port.objects())):
@@ -117,11 +100,11 @@ def _create(statement: CreateRole, port: TransactionPort) -> None:
     given = _given(options)
     role = Role(_new_id(port), 1, statement.name, **given, password=_verifier(options, None, port))
     port.publish(None, role)
-    _change_members(GrantRoles(options.member_of, (statement.name,)), port)
-    _change_members(GrantRoles((statement.name,), options.members), port)
+    _change_members(statements.GrantRoles(options.member_of, (statement.name,)), port)
+    _change_members(statements.GrantRoles((statement.name,), options.members), port)
 
 
-def _given(options: RoleOptions) -> dict[str, Any]:
+def _given(options: statements.RoleOptions) -> dict[str, Any]:
     found = {flag: getattr(options, flag) for flag in _FLAGS if getattr(options, flag) is not None}
     if options.valid_until is not None:
         found["valid_until_us"] = _moment(options.valid_until)
@@ -136,7 +119,7 @@ def _moment(text: str) -> int | None:
     return (moment - _EPOCH) // dt.timedelta(microseconds=1)
 
 
-def _verifier(options: RoleOptions, before: str | None, port: TransactionPort) -> str | None:
+def _verifier(options: statements.RoleOptions, before: str | None, port: TransactionPort) -> str | None:
     if options.no_password or options.password == "":
         return None
     if options.password is None:
@@ -144,7 +127,7 @@ def _verifier(options: RoleOptions, before: str | None, port: TransactionPort) -
     return options.password if is_verifier(options.password) else make_verifier(options.password, port.salt(SALT_BYTES))
 
 
-def _alter(statement: AlterRole, port: TransactionPort) -> None:
+def _alter(statement: statements.AlterRole, port: TransactionPort) -> None:
     options, role = statement.options, _role(statement.name, port)
     given = _given(options)
     # Every role may change its own password.
@@ -157,7 +140,7 @@ def _alter(statement: AlterRole, port: TransactionPort) -> None:
     _publish(role, port, **given, password=_verifier(options, role.password, port))
 
 
-def _rename(statement: RenameRole, port: TransactionPort) -> None:
+def _rename(statement: statements.RenameRole, port: TransactionPort) -> None:
     _check_may_change(port)
     role = _role(statement.name, port)
     if role_exists(statement.new_name, find_roles(port.objects())):
@@ -171,7 +154,7 @@ def _rename(statement: RenameRole, port: TransactionPort) -> None:
     _publish(role, port, name=statement.new_name)
 
 
-def _drop(statement: DropRoles, port: TransactionPort, notices: list[str]) -> None:
+def _drop(statement: statements.DropRoles, port: TransactionPort, notices: list[str]) -> None:
     _check_may_change(port)
     for name in statement.names:
         roles = find_roles(port.objects())
@@ -213,7 +196,7 @@ def _uses(name: str, port: TransactionPort) -> list[str]:
     return found
 
 
-def _change_members(statement: GrantRoles, port: TransactionPort) -> None:
+def _change_members(statement: statements.GrantRoles, port: TransactionPort) -> None:
     check_roles((*statement.roles, *statement.members), port)
     for granted in statement.roles:
         port.require(AdminOf(granted), f'permission denied to grant role "{granted}"')
@@ -221,7 +204,7 @@ def _change_members(statement: GrantRoles, port: TransactionPort) -> None:
             _change_member(granted, member, statement, port)
 
 
-def _change_member(granted: str, member: str, statement: GrantRoles, port: TransactionPort) -> None:
+def _change_member(granted: str, member: str, statement: statements.GrantRoles, port: TransactionPort) -> None:
     role = _role(member, port)
     if statement.revoke:
         changes = _without(role, granted)
@@ -234,7 +217,7 @@ def _change_member(granted: str, member: str, statement: GrantRoles, port: Trans
     _publish(role, port, member_of=joined, admin_of=tuple(dict.fromkeys(admin)))
 
 
-def _change_defaults(statement: ChangeDefaultPrivileges, port: TransactionPort) -> None:
+def _change_defaults(statement: statements.ChangeDefaultPrivileges, port: TransactionPort) -> None:
     check_roles((*statement.creators, *statement.roles), port)
     names = PRIVILEGES[statement.kind] if statement.privileges == ("ALL",) else statement.privileges
     creators = statement.creators or (port.actor.user,)
@@ -255,7 +238,7 @@ def _change_defaults(statement: ChangeDefaultPrivileges, port: TransactionPort) 
         _publish(role, port, defaults=defaults)
 
 
-def _comment(statement: CommentOnRole, port: TransactionPort) -> None:
+def _comment(statement: statements.CommentOnRole, port: TransactionPort) -> None:
     role = _role(statement.name, port)
     if role.name != port.actor.user:
         _check_may_change(port, role.superuser)
@@ -263,7 +246,7 @@ def _comment(statement: CommentOnRole, port: TransactionPort) -> None:
     _publish(role, port, access=replace(role.access, comments=comments))
 
 
-def _change_settings(statement: ChangeSettings, port: TransactionPort, run: Run) -> None:
+def _change_settings(statement: statements.ChangeSettings, port: TransactionPort, run: Run) -> None:
     database = _database(statement.database, port, run) if statement.database is not None else None
     if statement.role is None:
         assert database is not None
@@ -279,7 +262,7 @@ def _database(name: str, port: TransactionPort, run: Run) -> Database:
     """The default database gets a descriptor when one of its attributes is first set."""
     found = find_database(name, port.objects())
     if found is None and name == DEFAULT_DATABASE:
-        run(ChangeOwner(ObjectKind.DATABASE, RelationName(None, name), DEFAULT_ROLE))
+        run(statements.ChangeOwner(ObjectKind.DATABASE, RelationName(None, name), DEFAULT_ROLE))
         found = find_database(name, port.objects())
     if found is None:
         raise errors.InvalidDatabaseName(name=name)
@@ -305,7 +288,7 @@ def _name(found: Descriptor) -> RelationName:
     return RelationName(schema, found.name)
 
 
-def _drop_owned(statement: DropOwned, port: TransactionPort, run: Run) -> None:
+def _drop_owned(statement: statements.DropOwned, port: TransactionPort, run: Run) -> None:
     _check_member(statement.owners, port)
     if DEFAULT_ROLE in statement.owners:
         raise errors.FeatureNotSupported(
@@ -314,15 +297,15 @@ def _drop_owned(statement: DropOwned, port: TransactionPort, run: Run) -> None:
     for found in _owned(statement.owners, port):
         # It may have been dropped together with another object.
         if isinstance(found, Table) and port.table_by_id(found.id) is not None:
-            run(DropTable((_name(found),), cascade=statement.cascade))
+            run(statements.DropTable((_name(found),), cascade=statement.cascade))
         elif not isinstance(found, Table | Database) and port.object_by_id(found.id) is not None:
-            run(DropObjects(kind_of(found), (_name(found),), cascade=statement.cascade))
+            run(statements.DropObjects(kind_of(found), (_name(found),), cascade=statement.cascade))
     for found in (*port.tables(), *port.objects()):
         held = [] if isinstance(found, Role) else [p for p in found.access.privileges if p.role in statement.owners]
         kind = kind_of(found) if held else ObjectKind.TABLE
         granted = ObjectKind.TABLE if kind is ObjectKind.VIEW else kind
         for each in held:
-            run(Grant(each.privileges, granted, (_name(found),), (each.role,), revoke=True))
+            run(statements.Grant(each.privileges, granted, (_name(found),), (each.role,), revoke=True))
     for role in find_roles(port.objects()).values():
         kept = tuple(d for d in role.defaults if d.role not in statement.owners and role.name not in statement.owners)
         _publish(role, port, defaults=kept)

@@ -9,7 +9,7 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.ids import DescriptorId
 from seachange.model.jobs import JobId
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements.table_statements import DdlStatement
+from seachange.model.statements import DdlStatement
 from seachange.planner.exclusion import ChangeKind, Exclusion, ExclusionDecision, classify, decide
 from seachange.planner.plan import Change
 from seachange.sql.port.port import TransactionPort

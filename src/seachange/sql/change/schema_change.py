@@ -21,8 +21,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Database, Descriptor, EnumType, View, is_relabelled
 from seachange.model.schema.objects import Schema as SchemaObject
 from seachange.model.schema.objects import Sequence as SequenceObject
-from seachange.model.statements.object_statements import UndropTable
-from seachange.model.statements.table_statements import DdlStatement, DropIndex
+from seachange.model.statements import DdlStatement, DropIndex, UndropTable
 from seachange.planner.advice import advise
 from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, plan_statements

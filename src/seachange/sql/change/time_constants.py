@@ -9,17 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from seachange.model import statements
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Column
 from seachange.model.schema.enums import quote_text
-from seachange.model.statements.table_statements import (
-    AlterAction,
-    AlterColumnType,
-    AlterTable,
-    DdlStatement,
-    ExpressionDefinition,
-    Volatility,
-)
 from seachange.sql.ddl.expression import VOLATILITIES
 from seachange.sql.duck.default_text import replace_words
 from seachange.sql.port.port import TransactionPort
@@ -38,29 +31,33 @@ _TYPES: Final[dict[str, SqlType]] = {
 }
 
 
-def resolve_time_functions(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
+def resolve_time_functions(statement: statements.DdlStatement, port: TransactionPort) -> statements.DdlStatement:
     """The statement with time functions replaced by constants. Other stable functions remain."""
-    if not isinstance(statement, AlterTable) or not any(isinstance(a, AlterColumnType) for a in statement.actions):
+    if not isinstance(statement, statements.AlterTable) or not any(
+        isinstance(a, statements.AlterColumnType) for a in statement.actions
+    ):
         return statement
     return replace(statement, actions=tuple(_settle(action, port) for action in statement.actions))
 
 
-def _settle(action: AlterAction, port: TransactionPort) -> AlterAction:
+def _settle(action: statements.AlterAction, port: TransactionPort) -> statements.AlterAction:
     match action:
-        case AlterColumnType(using=ExpressionDefinition(volatility=Volatility.STABLE) as using):
+        case statements.AlterColumnType(
+            using=statements.ExpressionDefinition(volatility=statements.Volatility.STABLE) as using
+        ):
             unknown: list[str] = []
 
             def tell(word: str) -> str | None:
                 if word in _TYPES:
                     return _moment(word, port)
-                if VOLATILITIES.get(word) is Volatility.STABLE:
+                if VOLATILITIES.get(word) is statements.Volatility.STABLE:
                     unknown.append(word)
                 return None
 
             pieces = tuple(replace_words(piece, tell) for piece in using.pieces)
             if unknown:
                 return action
-            return replace(action, using=replace(using, pieces=pieces, volatility=Volatility.IMMUTABLE))
+            return replace(action, using=replace(using, pieces=pieces, volatility=statements.Volatility.IMMUTABLE))
         case _:
             return action
 

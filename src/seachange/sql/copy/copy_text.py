@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seachange import errors
-from seachange.model.statements.session_statements import CopyStream
+from seachange.model.statements import CopyStream
 
 RECORD_CHARS_MAX = 16 << 20
 

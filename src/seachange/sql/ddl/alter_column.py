@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
-from seachange.model.statements.table_statements import (
-    AddIdentity,
-    AlterAction,
-    AlterColumnType,
-    DropExpression,
-    DropIdentity,
-    DropNotNull,
-    IdentityDefinition,
-    KeepAsItIs,
-    SetCompression,
-    SetDefault,
-    SetExpression,
-    SetIdentity,
-    SetNotNull,
-)
+from seachange.model import statements
 from seachange.sql.ddl.column import read_always, read_compression
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
@@ -29,13 +15,13 @@ from seachange.sql.text.names import read_collation, read_column_type
 from seachange.sql.text.tokens import Reader
 
 
-def read_alter_column(reader: Reader) -> AlterAction:
+def read_alter_column(reader: Reader) -> statements.AlterAction:
     name = reader.name()
     for words, read in _FORMS:
         if reader.take(*words):
             return read(reader, name)
     if take_column_storage(reader):
-        return KeepAsItIs(name)
+        return statements.KeepAsItIs(name)
     if reader.at("set") or reader.at("restart"):
         return _set_identity(reader, name)
     raise reader.problem()
@@ -48,54 +34,54 @@ def _unsupported(reader: Reader) -> errors.Error:
     )
 
 
-def _type(reader: Reader, name: str) -> AlterAction:
+def _type(reader: Reader, name: str) -> statements.AlterAction:
     type_ = read_column_type(reader)
     if reader.take("collate"):
         read_collation(reader)
     if not reader.take("using"):
-        return AlterColumnType(name, type_)
-    return AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM, type_))
+        return statements.AlterColumnType(name, type_)
+    return statements.AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM, type_))
 
 
-def _set_default(reader: Reader, name: str) -> AlterAction:
-    return SetDefault(name, read_default(reader))
+def _set_default(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.SetDefault(name, read_default(reader))
 
 
-def _drop_default(reader: Reader, name: str) -> AlterAction:
-    return SetDefault(name, None)
+def _drop_default(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.SetDefault(name, None)
 
 
-def _set_compression(reader: Reader, name: str) -> AlterAction:
-    return SetCompression(name, read_compression(reader))
+def _set_compression(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.SetCompression(name, read_compression(reader))
 
 
-def _set_not_null(reader: Reader, name: str) -> AlterAction:
-    return SetNotNull(name)
+def _set_not_null(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.SetNotNull(name)
 
 
-def _drop_not_null(reader: Reader, name: str) -> AlterAction:
-    return DropNotNull(name)
+def _drop_not_null(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.DropNotNull(name)
 
 
-def _set_expression(reader: Reader, name: str) -> AlterAction:
-    return SetExpression(name, compile_expression(reader.parenthesized(), GENERATED))
+def _set_expression(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.SetExpression(name, compile_expression(reader.parenthesized(), GENERATED))
 
 
-def _drop_expression(reader: Reader, name: str) -> AlterAction:
-    return DropExpression(name, reader.take("if", "exists"))
+def _drop_expression(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.DropExpression(name, reader.take("if", "exists"))
 
 
-def _add_identity(reader: Reader, name: str) -> AlterAction:
+def _add_identity(reader: Reader, name: str) -> statements.AlterAction:
     always = read_always(reader)
     reader.expect("as", "identity")
-    return AddIdentity(name, IdentityDefinition(always, read_identity_options(reader)))
+    return statements.AddIdentity(name, statements.IdentityDefinition(always, read_identity_options(reader)))
 
 
-def _drop_identity(reader: Reader, name: str) -> AlterAction:
-    return DropIdentity(name, reader.take("if", "exists"))
+def _drop_identity(reader: Reader, name: str) -> statements.AlterAction:
+    return statements.DropIdentity(name, reader.take("if", "exists"))
 
 
-def _set_identity(reader: Reader, name: str) -> AlterAction:
+def _set_identity(reader: Reader, name: str) -> statements.AlterAction:
     """SET GENERATED, SET of sequence options and RESTART, any number of them in any order."""
     options = OptionReader(reader, restarts=True)
     always: bool | None = None
@@ -108,7 +94,7 @@ def _set_identity(reader: Reader, name: str) -> AlterAction:
             if not _take_option(reader, options):
                 raise _unsupported(reader)
         else:
-            return SetIdentity(name, always, options.options)
+            return statements.SetIdentity(name, always, options.options)
 
 
 def _take_option(reader: Reader, options: OptionReader) -> bool:
@@ -116,7 +102,7 @@ def _take_option(reader: Reader, options: OptionReader) -> bool:
     return options.take()
 
 
-_FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader, str], AlterAction]], ...] = (
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader, str], statements.AlterAction]], ...] = (
     (("set", "data", "type"), _type),
     (("type",), _type),
     (("set", "default"), _set_default),

@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import ChangeOwner, MoveObject
-from seachange.model.statements.table_statements import (
-    AddColumn,
-    AddConstraint,
-    AlterAction,
-    AlterPrimaryKey,
-    AlterTable,
-    DropColumn,
-    DropConstraint,
-    KeepAsItIs,
-    RenameColumn,
-    RenameConstraint,
-    RenameTable,
-    ValidateConstraint,
-)
 from seachange.sql.ddl.alter_column import read_alter_column
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_added_constraint
@@ -29,7 +15,7 @@ from seachange.sql.ddl.storage_parameters import take_table_storage
 from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader
 
-_ALONE = (RenameTable, RenameColumn, RenameConstraint)
+_ALONE = (statements.RenameTable, statements.RenameColumn, statements.RenameConstraint)
 # Other forms of PostgreSQL's ALTER TABLE.
 _UNSUPPORTED = frozenset(
     [
@@ -50,7 +36,7 @@ _UNSUPPORTED = frozenset(
 )
 
 
-def read_alter_table(reader: Reader) -> AlterTable | MoveObject | ChangeOwner:
+def read_alter_table(reader: Reader) -> statements.AlterTable | statements.MoveObject | statements.ChangeOwner:
     concurrently = reader.take("concurrently")
     if_exists = reader.take("if", "exists")
     reader.take("only")
@@ -67,15 +53,15 @@ def read_alter_table(reader: Reader) -> AlterTable | MoveObject | ChangeOwner:
     reader.expect_end()
     if len(actions) > 1 and any(isinstance(action, _ALONE) for action in actions):
         raise errors.SyntaxProblem(detail="RENAME cannot be combined with other actions of ALTER TABLE")
-    return AlterTable(table, actions, if_exists, concurrently)
+    return statements.AlterTable(table, actions, if_exists, concurrently)
 
 
-def _read_action(reader: Reader) -> AlterAction:
+def _read_action(reader: Reader) -> statements.AlterAction:
     for words, read in _ACTIONS:
         if reader.take(*words):
             return read(reader)
     if take_table_storage(reader):
-        return KeepAsItIs()
+        return statements.KeepAsItIs()
     word = reader.plain()
     if word in _UNSUPPORTED:
         raise errors.FeatureNotSupported(
@@ -85,49 +71,49 @@ def _read_action(reader: Reader) -> AlterAction:
     raise reader.problem()
 
 
-def _add(reader: Reader) -> AlterAction:
+def _add(reader: Reader) -> statements.AlterAction:
     if any(reader.at(word) for word in TABLE_CONSTRAINTS) or reader.at("not", "null"):
-        return AddConstraint(read_added_constraint(reader))
+        return statements.AddConstraint(read_added_constraint(reader))
     reader.take("column")
     if_not_exists = reader.take("if", "not", "exists")
     constraints = Constraints()
     column = read_column(reader, constraints)
     keys = (*constraints.primary, *constraints.unique)
-    return AddColumn(column, if_not_exists, tuple(constraints.rules), keys)
+    return statements.AddColumn(column, if_not_exists, tuple(constraints.rules), keys)
 
 
-def _drop(reader: Reader) -> AlterAction:
+def _drop(reader: Reader) -> statements.AlterAction:
     if reader.take("constraint"):
         if_exists = reader.take("if", "exists")
-        return DropConstraint(reader.name(), if_exists, take_cascade(reader))
+        return statements.DropConstraint(reader.name(), if_exists, take_cascade(reader))
     reader.take("column")
     if_exists = reader.take("if", "exists")
-    return DropColumn(reader.name(), if_exists, take_cascade(reader))
+    return statements.DropColumn(reader.name(), if_exists, take_cascade(reader))
 
 
-def _rename_to(reader: Reader) -> AlterAction:
-    return RenameTable(reader.name())
+def _rename_to(reader: Reader) -> statements.AlterAction:
+    return statements.RenameTable(reader.name())
 
 
-def _rename(reader: Reader) -> AlterAction:
-    made = RenameConstraint if reader.take("constraint") else RenameColumn
-    if made is RenameColumn:
+def _rename(reader: Reader) -> statements.AlterAction:
+    made = statements.RenameConstraint if reader.take("constraint") else statements.RenameColumn
+    if made is statements.RenameColumn:
         reader.take("column")
     name = reader.name()
     reader.expect("to")
     return made(name, reader.name())
 
 
-def _validate(reader: Reader) -> AlterAction:
-    return ValidateConstraint(reader.name())
+def _validate(reader: Reader) -> statements.AlterAction:
+    return statements.ValidateConstraint(reader.name())
 
 
-def _alter_primary_key(reader: Reader) -> AlterAction:
+def _alter_primary_key(reader: Reader) -> statements.AlterAction:
     reader.expect("using", "columns")
-    return AlterPrimaryKey(reader.names())
+    return statements.AlterPrimaryKey(reader.names())
 
 
-def _alter(reader: Reader) -> AlterAction:
+def _alter(reader: Reader) -> statements.AlterAction:
     if reader.at("constraint"):
         raise errors.FeatureNotSupported(
             feature="ALTER TABLE ... ALTER CONSTRAINT", instead="Drop the constraint and add it again."
@@ -136,7 +122,7 @@ def _alter(reader: Reader) -> AlterAction:
     return read_alter_column(reader)
 
 
-_ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], AlterAction]], ...] = (
+_ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], statements.AlterAction]], ...] = (
     (("add",), _add),
     (("drop",), _drop),
     (("rename", "to"), _rename_to),

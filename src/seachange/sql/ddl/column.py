@@ -6,13 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.model.statements.table_statements import (
-    ColumnDefinition,
-    ColumnType,
-    Default,
-    ExpressionDefinition,
-    IdentityDefinition,
-)
+from seachange.model.statements import ColumnDefinition, ColumnType, Default, ExpressionDefinition, IdentityDefinition
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, compile_expression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import CommentOn, CommentOnRole
+from seachange.model.statements import CommentOn, CommentOnRole
 from seachange.sql.ddl.object import read_object_name, read_role
 from seachange.sql.text.names import read_column_path, read_relation
 from seachange.sql.text.tokens import Reader

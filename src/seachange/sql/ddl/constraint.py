@@ -7,12 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from seachange import errors
 from seachange.model.schema.constraint import Action
-from seachange.model.statements.table_statements import (
-    CheckDefinition,
-    ForeignKeyDefinition,
-    KeyDefinition,
-    RuleDefinition,
-)
+from seachange.model.statements import CheckDefinition, ForeignKeyDefinition, KeyDefinition, RuleDefinition
 from seachange.sql.ddl.expression import CHECK, compile_expression
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, TokenKind, Word

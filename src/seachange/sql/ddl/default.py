@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seachange.model.statements.table_statements import ColumnType, ConstantDefault, Default, UserType
+from seachange.model.statements import ColumnType, ConstantDefault, Default, UserType
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
 from seachange.sql.text.names import read_column_type
 from seachange.sql.text.tokens import Reader, TokenKind

@@ -5,37 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.object_statements import (
-    AddEnumValue,
-    ChangeOwner,
-    CreateEnum,
-    DropEnumValue,
-    MoveObject,
-    RenameEnumValue,
-    RenameObject,
-)
 from seachange.sql.ddl.object import take_change
 from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader
 
-ValueChange = AddEnumValue | RenameEnumValue | DropEnumValue
+ValueChange = statements.AddEnumValue | statements.RenameEnumValue | statements.DropEnumValue
 
 
-def read_create_type(reader: Reader) -> CreateEnum:
+def read_create_type(reader: Reader) -> statements.CreateEnum:
     name = read_relation(reader)
     if not reader.take("as", "enum"):
         raise _refuse(reader, "CREATE TYPE", ("as", "("), "CREATE TYPE ... AS ENUM is supported.")
     reader.expect_symbol("(")
     if reader.take_symbol(")"):
-        return CreateEnum(name, ())
+        return statements.CreateEnum(name, ())
     values = read_list(reader, Reader.string)
     reader.expect_symbol(")")
-    return CreateEnum(name, values)
+    return statements.CreateEnum(name, values)
 
 
-def read_alter_type(reader: Reader) -> ValueChange | RenameObject | MoveObject | ChangeOwner:
+def read_alter_type(
+    reader: Reader,
+) -> ValueChange | statements.RenameObject | statements.MoveObject | statements.ChangeOwner:
     name = read_relation(reader)
     change = take_change(reader, ObjectKind.TYPE, name)
     if change is not None:
@@ -60,17 +54,17 @@ def _add_value(reader: Reader, name: RelationName) -> ValueChange:
     value = reader.string()
     before = reader.string() if reader.take("before") else None
     after = reader.string() if before is None and reader.take("after") else None
-    return AddEnumValue(name, value, before, after, if_not_exists)
+    return statements.AddEnumValue(name, value, before, after, if_not_exists)
 
 
 def _rename_value(reader: Reader, name: RelationName) -> ValueChange:
     value = reader.string()
     reader.expect("to")
-    return RenameEnumValue(name, value, reader.string())
+    return statements.RenameEnumValue(name, value, reader.string())
 
 
 def _drop_value(reader: Reader, name: RelationName) -> ValueChange:
-    return DropEnumValue(name, reader.string())
+    return statements.DropEnumValue(name, reader.string())
 
 
 _VALUES: tuple[tuple[tuple[str, ...], Callable[[Reader, RelationName], ValueChange]], ...] = (

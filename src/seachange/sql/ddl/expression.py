@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements.table_statements import (
+from seachange.model.statements import (
     ColumnType,
     ExpressionDefinition,
     UserType,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements.session_statements import AcceptExtension
+from seachange.model.statements import AcceptExtension
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.text.names import read_list
 from seachange.sql.text.tokens import Reader

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import RenameObject
-from seachange.model.statements.table_statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition
+from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition, RenameObject
 from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
 from seachange.sql.ddl.object import take_cascade

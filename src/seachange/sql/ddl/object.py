@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.object_statements import ChangeOwner, DropObjects, MoveObject, RenameObject
+from seachange.model.statements import ChangeOwner, DropObjects, MoveObject, RenameObject
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 

@@ -6,7 +6,7 @@ from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES
-from seachange.model.statements.object_statements import Grant
+from seachange.model.statements import Grant
 from seachange.sql.ddl.object import read_object_name, read_role, take_cascade
 from seachange.sql.text.names import read_list
 from seachange.sql.text.tokens import Reader

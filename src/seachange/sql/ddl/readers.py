@@ -7,8 +7,7 @@ from functools import partial
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import Grant, GrantRoles, RoleStatement
-from seachange.model.statements.table_statements import CreateTableAs, CreateTemporary, DdlStatement
+from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Grant, GrantRoles, RoleStatement
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type

@@ -5,20 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import PUBLIC_ROLE
-from seachange.model.statements.object_statements import (
-    AlterRole,
-    ChangeDefaultPrivileges,
-    ChangeSettings,
-    CreateRole,
-    DropOwned,
-    DropRoles,
-    GrantRoles,
-    ReassignOwned,
-    RenameRole,
-    RoleOptions,
-)
 from seachange.sql.ddl.object import read_role, take_cascade
 from seachange.sql.ddl.privilege import check_privileges, read_privileges
 from seachange.sql.text.names import read_list
@@ -47,10 +36,10 @@ _DEFAULT_KINDS: dict[str, ObjectKind] = {
 }
 
 
-def read_create_role(reader: Reader, login: bool = False) -> CreateRole:
+def read_create_role(reader: Reader, login: bool = False) -> statements.CreateRole:
     name = _read_new_name(reader)
     reader.take("with")
-    return CreateRole(name, _read_options(reader, {"login": True} if login else {}))
+    return statements.CreateRole(name, _read_options(reader, {"login": True} if login else {}))
 
 
 def _read_new_name(reader: Reader) -> str:
@@ -60,20 +49,20 @@ def _read_new_name(reader: Reader) -> str:
     return name
 
 
-def read_alter_role(reader: Reader) -> AlterRole | RenameRole | ChangeSettings:
+def read_alter_role(reader: Reader) -> statements.AlterRole | statements.RenameRole | statements.ChangeSettings:
     if reader.at("all"):
         raise errors.FeatureNotSupported(feature="settings of all roles", instead="Set them in seachange.toml.")
     name = read_role(reader)
     if reader.take("rename", "to"):
-        return RenameRole(name, _read_new_name(reader))
+        return statements.RenameRole(name, _read_new_name(reader))
     database = reader.name() if reader.take("in", "database") else None
     if database is not None or reader.at("set") or reader.at("reset"):
         return read_settings(reader, name, database)
     reader.take("with")
-    return AlterRole(name, _read_options(reader, {}))
+    return statements.AlterRole(name, _read_options(reader, {}))
 
 
-def _read_options(reader: Reader, found: dict[str, Any]) -> RoleOptions:
+def _read_options(reader: Reader, found: dict[str, Any]) -> statements.RoleOptions:
     while not reader.at_end:
         word = reader.plain()
         if word in _FLAGS:
@@ -100,12 +89,12 @@ def _read_options(reader: Reader, found: dict[str, Any]) -> RoleOptions:
             raise errors.FeatureNotSupported(feature=f"{word.upper()} of a role", instead="Leave it out.")
         else:
             raise reader.problem()
-    return RoleOptions(**found)
+    return statements.RoleOptions(**found)
 
 
-def read_drop_role(reader: Reader) -> DropRoles:
+def read_drop_role(reader: Reader) -> statements.DropRoles:
     if_exists = reader.take("if", "exists")
-    return DropRoles(read_list(reader, read_role), if_exists)
+    return statements.DropRoles(read_list(reader, read_role), if_exists)
 
 
 def grants_membership(reader: Reader) -> bool:
@@ -118,24 +107,24 @@ def grants_membership(reader: Reader) -> bool:
     return False
 
 
-def read_grant_roles(reader: Reader) -> GrantRoles:
+def read_grant_roles(reader: Reader) -> statements.GrantRoles:
     roles = read_list(reader, read_role)
     reader.expect("to")
     members = read_list(reader, read_role)
     admin = reader.take("with", "admin", "option")
-    return GrantRoles(roles, members, admin)
+    return statements.GrantRoles(roles, members, admin)
 
 
-def read_revoke_roles(reader: Reader) -> GrantRoles:
+def read_revoke_roles(reader: Reader) -> statements.GrantRoles:
     admin = reader.take("admin", "option", "for")
     roles = read_list(reader, read_role)
     reader.expect("from")
     members = read_list(reader, read_role)
     take_cascade(reader)
-    return GrantRoles(roles, members, admin, revoke=True)
+    return statements.GrantRoles(roles, members, admin, revoke=True)
 
 
-def read_default_privileges(reader: Reader) -> ChangeDefaultPrivileges:
+def read_default_privileges(reader: Reader) -> statements.ChangeDefaultPrivileges:
     creators: tuple[str, ...] = ()
     if reader.take("for", "role") or reader.take("for", "user"):
         creators = read_list(reader, read_role)
@@ -158,16 +147,16 @@ def read_default_privileges(reader: Reader) -> ChangeDefaultPrivileges:
     reader.expect("to" if verb == "grant" else "from")
     roles = read_list(reader, read_role)
     take_cascade(reader)
-    return ChangeDefaultPrivileges(creators, schemas, privileges, kind, roles, verb == "revoke")
+    return statements.ChangeDefaultPrivileges(creators, schemas, privileges, kind, roles, verb == "revoke")
 
 
-def read_reassign(reader: Reader) -> ReassignOwned:
+def read_reassign(reader: Reader) -> statements.ReassignOwned:
     reader.expect("owned", "by")
     owners = read_list(reader, read_role)
     reader.expect("to")
-    return ReassignOwned(owners, read_role(reader))
+    return statements.ReassignOwned(owners, read_role(reader))
 
 
-def read_drop_owned(reader: Reader) -> DropOwned:
+def read_drop_owned(reader: Reader) -> statements.DropOwned:
     reader.expect("by")
-    return DropOwned(read_list(reader, read_role), take_cascade(reader))
+    return statements.DropOwned(read_list(reader, read_role), take_cascade(reader))

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import (
-    ChangeOwner,
-    ChangeSettings,
-    CreateDatabase,
-    CreateSchema,
-    MoveObject,
-    RenameObject,
-)
 from seachange.sql.ddl.object import SESSION_ROLES, read_object_name, read_role, take_change
 from seachange.sql.text.setting_words import read_settings
 from seachange.sql.text.tokens import Reader
@@ -22,7 +15,7 @@ _TEMPLATES = frozenset({"template0", "template1", "default"})
 _SCHEMA_ELEMENTS = ("create", "grant")
 
 
-def read_create_schema(reader: Reader) -> CreateSchema:
+def read_create_schema(reader: Reader) -> statements.CreateSchema:
     if_not_exists = reader.take("if", "not", "exists")
     name = None if reader.at("authorization") else reader.name()
     owner = None
@@ -35,10 +28,10 @@ def read_create_schema(reader: Reader) -> CreateSchema:
         )
     named = name if name is not None else owner
     assert named is not None
-    return CreateSchema(named, if_not_exists, owner)
+    return statements.CreateSchema(named, if_not_exists, owner)
 
 
-def read_create_database(reader: Reader) -> CreateDatabase:
+def read_create_database(reader: Reader) -> statements.CreateDatabase:
     name = reader.name()
     reader.take("with")
     owner: str | None = None
@@ -55,7 +48,7 @@ def read_create_database(reader: Reader) -> CreateDatabase:
             raise errors.FeatureNotSupported(
                 feature=f"{option.upper()} {value} of a database", instead="Omit it: the encoding is always UTF-8."
             )
-    return CreateDatabase(name, owner)
+    return statements.CreateDatabase(name, owner)
 
 
 def _refuse_option(reader: Reader) -> errors.Error:
@@ -85,18 +78,22 @@ _DATABASE_OPTIONS = frozenset(
 )
 
 
-def read_alter_schema(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
+def read_alter_schema(reader: Reader) -> statements.RenameObject | statements.MoveObject | statements.ChangeOwner:
     return _read_change(reader, ObjectKind.SCHEMA)
 
 
-def read_alter_database(reader: Reader) -> RenameObject | MoveObject | ChangeOwner | ChangeSettings:
+def read_alter_database(
+    reader: Reader,
+) -> statements.RenameObject | statements.MoveObject | statements.ChangeOwner | statements.ChangeSettings:
     name = reader.peek(1)
     if name is not None and name.text in ("set", "reset"):
         return read_settings(reader, None, reader.name())
     return _read_change(reader, ObjectKind.DATABASE)
 
 
-def _read_change(reader: Reader, kind: ObjectKind) -> RenameObject | MoveObject | ChangeOwner:
+def _read_change(
+    reader: Reader, kind: ObjectKind
+) -> statements.RenameObject | statements.MoveObject | statements.ChangeOwner:
     change = take_change(reader, kind, read_object_name(reader, kind))
     if change is not None:
         return change

@@ -6,16 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import (
-    AlterSequence,
-    ChangeOwner,
-    CreateSequence,
-    MoveObject,
-    OwnedBy,
-    RenameObject,
-    SequenceOptions,
-)
 from seachange.sql.ddl.object import take_change
 from seachange.sql.text.names import read_column_path, read_relation, read_type
 from seachange.sql.text.tokens import Reader, TokenKind
@@ -98,8 +90,8 @@ class OptionReader:
         self._found: dict[str, Any] = {}
 
     @property
-    def options(self) -> SequenceOptions:
-        return SequenceOptions(**self._found)
+    def options(self) -> statements.SequenceOptions:
+        return statements.SequenceOptions(**self._found)
 
     def take(self) -> bool:
         reader = self._reader
@@ -130,7 +122,7 @@ class OptionReader:
         self._found[name] = value
 
 
-def read_identity_options(reader: Reader) -> SequenceOptions:
+def read_identity_options(reader: Reader) -> statements.SequenceOptions:
     """The options in parentheses, if there are any."""
     found = OptionReader(reader, restarts=False)
     if reader.take_symbol("("):
@@ -142,16 +134,16 @@ def read_identity_options(reader: Reader) -> SequenceOptions:
     return found.options
 
 
-def _read_owner(reader: Reader) -> OwnedBy:
+def _read_owner(reader: Reader) -> statements.OwnedBy:
     if reader.at("none") and reader.plain(1) != ".":
         reader.next()
-        return OwnedBy(None, None)
-    return OwnedBy(*read_column_path(reader))
+        return statements.OwnedBy(None, None)
+    return statements.OwnedBy(*read_column_path(reader))
 
 
-def _read_options(reader: Reader, restarts: bool) -> tuple[SequenceOptions, OwnedBy | None]:
+def _read_options(reader: Reader, restarts: bool) -> tuple[statements.SequenceOptions, statements.OwnedBy | None]:
     found = OptionReader(reader, restarts)
-    owner: OwnedBy | None = None
+    owner: statements.OwnedBy | None = None
     while not reader.at_end:
         if reader.take("owned", "by"):
             if owner is not None:
@@ -162,13 +154,15 @@ def _read_options(reader: Reader, restarts: bool) -> tuple[SequenceOptions, Owne
     return found.options, owner
 
 
-def read_create_sequence(reader: Reader) -> CreateSequence:
+def read_create_sequence(reader: Reader) -> statements.CreateSequence:
     if_not_exists = reader.take("if", "not", "exists")
     name = read_relation(reader)
-    return CreateSequence(name, *_read_options(reader, restarts=False), if_not_exists)
+    return statements.CreateSequence(name, *_read_options(reader, restarts=False), if_not_exists)
 
 
-def read_alter_sequence(reader: Reader) -> AlterSequence | RenameObject | MoveObject | ChangeOwner:
+def read_alter_sequence(
+    reader: Reader,
+) -> statements.AlterSequence | statements.RenameObject | statements.MoveObject | statements.ChangeOwner:
     if_exists = reader.take("if", "exists")
     name = read_relation(reader)
     change = take_change(reader, ObjectKind.SEQUENCE, name, if_exists)
@@ -181,4 +175,4 @@ def read_alter_sequence(reader: Reader) -> AlterSequence | RenameObject | MoveOb
             feature="this form of ALTER SEQUENCE",
             instead="The sequence options, RENAME TO, SET SCHEMA and OWNER TO are supported.",
         )
-    return AlterSequence(name, *_read_options(reader, restarts=True), if_exists)
+    return statements.AlterSequence(name, *_read_options(reader, restarts=True), if_exists)

@@ -7,19 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements.object_statements import TruncateTables, UndropTable
-from seachange.model.statements.table_statements import (
-    ColumnDefinition,
-    CreateTable,
-    CreateTableAs,
-    CreateTemporary,
-    DropTable,
-    KeyDefinition,
-    LikeClause,
-    OnCommit,
-)
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
 from seachange.sql.ddl.object import take_cascade
@@ -51,35 +41,35 @@ _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
-def read_create_temporary(reader: Reader) -> CreateTemporary:
-    actions: list[OnCommit] = []
+def read_create_temporary(reader: Reader) -> statements.CreateTemporary:
+    actions: list[statements.OnCommit] = []
     create = _read_table(reader, lambda: actions.extend(_take_on_commit(reader)))
     if create.table.schema not in (None, OWN_SCHEMA):
         raise errors.InvalidTableDefinition(
             name=create.table, detail="a temporary table cannot be created in another schema"
         )
     own = replace(create, table=RelationName(OWN_SCHEMA, create.table.name))
-    return CreateTemporary(own, actions[0] if actions else OnCommit.PRESERVE)
+    return statements.CreateTemporary(own, actions[0] if actions else statements.OnCommit.PRESERVE)
 
 
-def _take_on_commit(reader: Reader) -> list[OnCommit]:
+def _take_on_commit(reader: Reader) -> list[statements.OnCommit]:
     if not reader.take("on", "commit"):
         return []
-    action = OnCommit.DROP if reader.take("drop") else None
+    action = statements.OnCommit.DROP if reader.take("drop") else None
     if action is None:
         word = reader.take_any("preserve", "delete")
         if word is None:
             raise reader.problem()
         reader.expect("rows")
-        action = OnCommit(word)
+        action = statements.OnCommit(word)
     return [action]
 
 
-def read_create_table(reader: Reader) -> CreateTable | CreateTableAs:
+def read_create_table(reader: Reader) -> statements.CreateTable | statements.CreateTableAs:
     return _read_table(reader, lambda: None)
 
 
-def _read_table(reader: Reader, take_option: Callable[[], None]) -> CreateTable | CreateTableAs:
+def _read_table(reader: Reader, take_option: Callable[[], None]) -> statements.CreateTable | statements.CreateTableAs:
     """`take_option` reads what may follow the list of columns."""
     if_not_exists = reader.take("if", "not", "exists")
     table = read_relation(reader)
@@ -96,7 +86,7 @@ def _read_table(reader: Reader, take_option: Callable[[], None]) -> CreateTable 
     primary = constraints.primary
     if len(primary) > 1:
         raise errors.InvalidTableDefinition(name=table, detail="more than one primary key")
-    return CreateTable(
+    return statements.CreateTable(
         table,
         _key_columns_not_null(columns, primary),
         replace(primary[0], primary=False) if primary else None,
@@ -117,20 +107,22 @@ def _is_name_list(reader: Reader) -> bool:
     return is_closed and following is not None and following.text == "as"
 
 
-def _read_create_as(reader: Reader, table: RelationName, if_not_exists: bool) -> CreateTableAs:
+def _read_create_as(reader: Reader, table: RelationName, if_not_exists: bool) -> statements.CreateTableAs:
     columns = reader.names() if reader.at_symbol("(") else ()
     reader.expect("as")
     query = reader.rest()
     data = _DATA.search(query)
     if data is not None:
         query = query[: data.start()]
-    return CreateTableAs(table, query, columns, if_not_exists, data is None or data[1] is None)
+    return statements.CreateTableAs(table, query, columns, if_not_exists, data is None or data[1] is None)
 
 
-def _read_elements(reader: Reader) -> tuple[list[ColumnDefinition], Constraints, list[LikeClause]]:
-    columns: list[ColumnDefinition] = []
+def _read_elements(
+    reader: Reader,
+) -> tuple[list[statements.ColumnDefinition], Constraints, list[statements.LikeClause]]:
+    columns: list[statements.ColumnDefinition] = []
     constraints = Constraints()
-    likes: list[LikeClause] = []
+    likes: list[statements.LikeClause] = []
     reader.expect_symbol("(")
     if reader.take_symbol(")"):
         return columns, constraints, likes
@@ -147,7 +139,7 @@ def _read_elements(reader: Reader) -> tuple[list[ColumnDefinition], Constraints,
     return columns, constraints, likes
 
 
-def _read_like(reader: Reader, position: int) -> LikeClause:
+def _read_like(reader: Reader, position: int) -> statements.LikeClause:
     source = read_relation(reader)
     chosen: set[str] = set()
     while (verb := reader.take_any("including", "excluding")) is not None:
@@ -156,7 +148,7 @@ def _read_like(reader: Reader, position: int) -> LikeClause:
             raise reader.problem()
         named = set(_LIKE_OPTIONS) if option == "all" else {option}
         chosen = chosen | named if verb == "including" else chosen - named
-    return LikeClause(position, source, frozenset(chosen))
+    return statements.LikeClause(position, source, frozenset(chosen))
 
 
 def _refuse_form(reader: Reader) -> errors.Error:
@@ -167,25 +159,25 @@ def _refuse_form(reader: Reader) -> errors.Error:
 
 
 def _key_columns_not_null(
-    columns: list[ColumnDefinition], primary: list[KeyDefinition]
-) -> tuple[ColumnDefinition, ...]:
+    columns: list[statements.ColumnDefinition], primary: list[statements.KeyDefinition]
+) -> tuple[statements.ColumnDefinition, ...]:
     key = {name for definition in primary for name in definition.columns}
     return tuple(replace(c, nullable=c.nullable and c.name not in key) for c in columns)
 
 
-def read_drop_table(reader: Reader) -> DropTable:
+def read_drop_table(reader: Reader) -> statements.DropTable:
     if_exists = reader.take("if", "exists")
     tables = read_relations(reader)
-    return DropTable(tables, if_exists, take_cascade(reader))
+    return statements.DropTable(tables, if_exists, take_cascade(reader))
 
 
-def read_truncate(reader: Reader) -> TruncateTables:
+def read_truncate(reader: Reader) -> statements.TruncateTables:
     reader.take("table")
     tables = read_list(reader, _read_truncated)
     restart = reader.take("restart", "identity")
     if not restart:
         reader.take("continue", "identity")
-    return TruncateTables(tables, take_cascade(reader), restart)
+    return statements.TruncateTables(tables, take_cascade(reader), restart)
 
 
 def _read_truncated(reader: Reader) -> RelationName:
@@ -195,5 +187,5 @@ def _read_truncated(reader: Reader) -> RelationName:
     return table
 
 
-def read_undrop_table(reader: Reader) -> UndropTable:
-    return UndropTable(read_relation(reader))
+def read_undrop_table(reader: Reader) -> statements.UndropTable:
+    return statements.UndropTable(read_relation(reader))

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import ChangeOwner, CreateView, MoveObject, RenameObject
+from seachange.model.statements import ChangeOwner, CreateView, MoveObject, RenameObject
 from seachange.sql.compile.template import fold_names
 from seachange.sql.ddl.object import take_change
 from seachange.sql.ddl.view_reads import columns_used, relations_read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seachange import errors
-from seachange.model.statements.session_statements import CopyStream
+from seachange.model.statements import CopyStream
 from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader, TokenKind
 

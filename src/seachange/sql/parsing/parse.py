@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.statements.table_statements import Statement
+from seachange.model.statements import Statement
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
 from seachange.sql.parsing.copy_statement import read_copy

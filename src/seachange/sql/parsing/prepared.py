@@ -3,61 +3,52 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements.session_statements import (
-    CloseCursor,
-    CursorWay,
-    DdlExplanation,
-    Deallocate,
-    DeclareCursor,
-    Discard,
-    ExecutePrepared,
-    Explain,
-    FetchCursor,
-    PrepareStatement,
-)
+from seachange.model import statements
 from seachange.sql.text.names import read_list, read_type
 from seachange.sql.text.tokens import Reader, TokenKind
 from seachange.values.types import SqlType
 
 _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
 # The words that may follow DDL in EXPLAIN (DDL, ...).
-_DDL_EXPLANATIONS = {kind.value: kind for kind in DdlExplanation if kind is not DdlExplanation.STAGES}
+_DDL_EXPLANATIONS = {
+    kind.value: kind for kind in statements.DdlExplanation if kind is not statements.DdlExplanation.STAGES
+}
 # FETCH directions that have a keyword of their own.
-_STEPS: dict[str, tuple[CursorWay, int]] = {
-    "next": (CursorWay.FORWARD, 1),
-    "prior": (CursorWay.BACKWARD, 1),
-    "first": (CursorWay.ABSOLUTE, 1),
-    "last": (CursorWay.ABSOLUTE, -1),
+_STEPS: dict[str, tuple[statements.CursorWay, int]] = {
+    "next": (statements.CursorWay.FORWARD, 1),
+    "prior": (statements.CursorWay.BACKWARD, 1),
+    "first": (statements.CursorWay.ABSOLUTE, 1),
+    "last": (statements.CursorWay.ABSOLUTE, -1),
 }
 
 
-def read_prepare(reader: Reader) -> PrepareStatement:
+def read_prepare(reader: Reader) -> statements.PrepareStatement:
     name = reader.name()
     types: tuple[SqlType, ...] = ()
     if reader.take_symbol("("):
         types = read_list(reader, read_type)
         reader.expect_symbol(")")
     reader.expect("as")
-    return PrepareStatement(name, types, reader.rest())
+    return statements.PrepareStatement(name, types, reader.rest())
 
 
-def read_execute(reader: Reader) -> ExecutePrepared:
+def read_execute(reader: Reader) -> statements.ExecutePrepared:
     name = reader.name()
     if not reader.take_symbol("("):
-        return ExecutePrepared(name, "")
+        return statements.ExecutePrepared(name, "")
     arguments = reader.rest()
     if not arguments.endswith(")") or not arguments[:-1].strip():
         raise errors.SyntaxProblem(detail="at end of input")
-    return ExecutePrepared(name, arguments[:-1])
+    return statements.ExecutePrepared(name, arguments[:-1])
 
 
-def read_deallocate(reader: Reader) -> Deallocate:
+def read_deallocate(reader: Reader) -> statements.Deallocate:
     if reader.peek(1) is not None:
         reader.take("prepare")
-    return Deallocate(None if reader.take("all") else reader.name())
+    return statements.Deallocate(None if reader.take("all") else reader.name())
 
 
-def read_declare(reader: Reader) -> DeclareCursor:
+def read_declare(reader: Reader) -> statements.DeclareCursor:
     name = reader.name()
     scroll = True
     while True:
@@ -70,32 +61,32 @@ def read_declare(reader: Reader) -> DeclareCursor:
     if not hold:
         reader.take("without", "hold")
     reader.expect("for")
-    return DeclareCursor(name, reader.rest(), scroll, hold)
+    return statements.DeclareCursor(name, reader.rest(), scroll, hold)
 
 
-def read_fetch(reader: Reader) -> FetchCursor:
+def read_fetch(reader: Reader) -> statements.FetchCursor:
     return _read_fetch(reader, move=False)
 
 
-def read_move(reader: Reader) -> FetchCursor:
+def read_move(reader: Reader) -> statements.FetchCursor:
     return _read_fetch(reader, move=True)
 
 
-def _read_fetch(reader: Reader, move: bool) -> FetchCursor:
-    way, count = _read_way(reader) if reader.peek(1) is not None else (CursorWay.FORWARD, 1)
+def _read_fetch(reader: Reader, move: bool) -> statements.FetchCursor:
+    way, count = _read_way(reader) if reader.peek(1) is not None else (statements.CursorWay.FORWARD, 1)
     if reader.peek(1) is not None:
         reader.take_any("from", "in")
-    return FetchCursor(reader.name(), count, move, way)
+    return statements.FetchCursor(reader.name(), count, move, way)
 
 
-def _read_way(reader: Reader) -> tuple[CursorWay, int | None]:
+def _read_way(reader: Reader) -> tuple[statements.CursorWay, int | None]:
     """The direction and the count; None is to the end."""
     step = reader.take_any(*_STEPS)
     if step is not None:
         return _STEPS[step]
-    word = reader.take_any(*CursorWay)
-    way = CursorWay(word or CursorWay.FORWARD)
-    if way in (CursorWay.ABSOLUTE, CursorWay.RELATIVE):
+    word = reader.take_any(*statements.CursorWay)
+    way = statements.CursorWay(word or statements.CursorWay.FORWARD)
+    if way in (statements.CursorWay.ABSOLUTE, statements.CursorWay.RELATIVE):
         return way, _read_signed(reader)
     following = reader.peek()
     if reader.take("all"):
@@ -112,36 +103,36 @@ def _read_signed(reader: Reader) -> int:
     return sign * reader.integer()
 
 
-def read_close(reader: Reader) -> CloseCursor:
-    return CloseCursor(None if reader.take("all") else reader.name())
+def read_close(reader: Reader) -> statements.CloseCursor:
+    return statements.CloseCursor(None if reader.take("all") else reader.name())
 
 
-def read_discard(reader: Reader) -> Discard:
+def read_discard(reader: Reader) -> statements.Discard:
     what = reader.take_any(*_DISCARDED)
     if what is None:
         raise reader.problem()
-    return Discard("temp" if what == "temporary" else what)
+    return statements.Discard("temp" if what == "temporary" else what)
 
 
-def read_explain(reader: Reader) -> Explain:
+def read_explain(reader: Reader) -> statements.Explain:
     if reader.take_symbol("("):
         options = read_list(reader, _read_explain_option)
         reader.expect_symbol(")")
         asked = [name for name, on in options if on]
         if "ddl" in asked:
-            return Explain(reader.rest(), ddl=_ddl_explanation(asked))
-        return Explain(reader.rest(), "analyze" in asked)
+            return statements.Explain(reader.rest(), ddl=_ddl_explanation(asked))
+        return statements.Explain(reader.rest(), "analyze" in asked)
     analyze = reader.take("analyze")
     reader.take("verbose")
-    return Explain(reader.rest(), analyze)
+    return statements.Explain(reader.rest(), analyze)
 
 
-def _ddl_explanation(asked: list[str]) -> DdlExplanation:
+def _ddl_explanation(asked: list[str]) -> statements.DdlExplanation:
     others = [name for name in asked if name != "ddl"]
     unknown = [name for name in others if name not in _DDL_EXPLANATIONS]
     if asked[0] != "ddl" or unknown or len(others) > 1:
         raise errors.SyntaxProblem(detail="EXPLAIN (DDL ...) takes one of VERBOSE, DEPS, VIZ and SHAPE, or nothing")
-    return _DDL_EXPLANATIONS[others[0]] if others else DdlExplanation.STAGES
+    return _DDL_EXPLANATIONS[others[0]] if others else statements.DdlExplanation.STAGES
 
 
 def _read_explain_option(reader: Reader) -> tuple[str, bool]:

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from seachange import errors
+from seachange.model import statements
 from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
 from seachange.model.relation import RelationName
-from seachange.model.statements.session_statements import (
-    Begin,
-    Commit,
-    ReleaseSavepoint,
-    ResetSetting,
-    Rollback,
-    RollbackToSavepoint,
-    Savepoint,
-    SetConstraints,
-    SetSetting,
-    SetTransaction,
-    ShowSetting,
-)
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.setting_words import read_assignment, read_setting_name, read_value
 from seachange.sql.text.tokens import Reader
@@ -25,16 +13,16 @@ from seachange.sql.text.tokens import Reader
 _NOISE = ("work", "transaction")
 
 
-def read_begin(reader: Reader) -> Begin:
+def read_begin(reader: Reader) -> statements.Begin:
     reader.take_any(*_NOISE)
     isolation, read_only = _read_modes(reader)
-    return Begin(isolation, read_only)
+    return statements.Begin(isolation, read_only)
 
 
-def read_start(reader: Reader) -> Begin:
+def read_start(reader: Reader) -> statements.Begin:
     reader.expect("transaction")
     isolation, read_only = _read_modes(reader)
-    return Begin(isolation, read_only)
+    return statements.Begin(isolation, read_only)
 
 
 def _read_modes(reader: Reader) -> tuple[Isolation | None, bool | None]:
@@ -60,25 +48,25 @@ def _read_isolation(reader: Reader) -> Isolation:
     raise reader.problem()
 
 
-def read_commit(reader: Reader) -> Commit:
+def read_commit(reader: Reader) -> statements.Commit:
     _read_end(reader)
-    return Commit()
+    return statements.Commit()
 
 
-def read_rollback(reader: Reader) -> Rollback | RollbackToSavepoint:
+def read_rollback(reader: Reader) -> statements.Rollback | statements.RollbackToSavepoint:
     reader.take_any(*_NOISE)
     if reader.take("to"):
-        return RollbackToSavepoint(_read_savepoint(reader))
+        return statements.RollbackToSavepoint(_read_savepoint(reader))
     _read_end(reader)
-    return Rollback()
+    return statements.Rollback()
 
 
-def read_savepoint(reader: Reader) -> Savepoint:
-    return Savepoint(reader.name())
+def read_savepoint(reader: Reader) -> statements.Savepoint:
+    return statements.Savepoint(reader.name())
 
 
-def read_release(reader: Reader) -> ReleaseSavepoint:
-    return ReleaseSavepoint(_read_savepoint(reader))
+def read_release(reader: Reader) -> statements.ReleaseSavepoint:
+    return statements.ReleaseSavepoint(_read_savepoint(reader))
 
 
 def _read_savepoint(reader: Reader) -> str:
@@ -96,21 +84,21 @@ def _read_end(reader: Reader) -> None:
     reader.expect_end()
 
 
-def read_set(reader: Reader) -> SetSetting | SetTransaction | SetConstraints:
+def read_set(reader: Reader) -> statements.SetSetting | statements.SetTransaction | statements.SetConstraints:
     if reader.take("constraints"):
         return _read_constraints(reader)
     if reader.take("session", "characteristics", "as", "transaction"):
-        return SetTransaction(*_read_modes(reader), session=True)
+        return statements.SetTransaction(*_read_modes(reader), session=True)
     if reader.take("session", "authorization"):
-        return SetSetting("session_authorization", read_value(reader))
+        return statements.SetSetting("session_authorization", read_value(reader))
     scope = reader.take_any("session", "local")
     if reader.take("transaction"):
-        return SetTransaction(*_read_modes(reader))
+        return statements.SetTransaction(*_read_modes(reader))
     name, value = read_assignment(reader)
-    return SetSetting(name, value, scope == "local")
+    return statements.SetSetting(name, value, scope == "local")
 
 
-def _read_constraints(reader: Reader) -> SetConstraints:
+def _read_constraints(reader: Reader) -> statements.SetConstraints:
     names: list[RelationName] | None = None
     if not reader.take("all"):
         names = [read_relation(reader)]
@@ -119,22 +107,22 @@ def _read_constraints(reader: Reader) -> SetConstraints:
     mode = reader.take_any("deferred", "immediate")
     if mode is None:
         raise reader.problem()
-    return SetConstraints(None if names is None else tuple(names), mode == "deferred")
+    return statements.SetConstraints(None if names is None else tuple(names), mode == "deferred")
 
 
-def read_show(reader: Reader) -> ShowSetting:
+def read_show(reader: Reader) -> statements.ShowSetting:
     if reader.take("all"):
         reader.expect_end()
-        return ShowSetting(None)
+        return statements.ShowSetting(None)
     name = read_setting_name(reader)
     reader.expect_end()
-    return ShowSetting(name)
+    return statements.ShowSetting(name)
 
 
-def read_reset(reader: Reader) -> ResetSetting:
+def read_reset(reader: Reader) -> statements.ResetSetting:
     if reader.take("all"):
         reader.expect_end()
-        return ResetSetting(None)
+        return statements.ResetSetting(None)
     name = read_setting_name(reader)
     reader.expect_end()
-    return ResetSetting(name)
+    return statements.ResetSetting(name)

@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.model.locking import TableLock
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.session_statements import LockTables, NeedlessStatement, Vacuum
+from seachange.model.statements import LockTables, NeedlessStatement, Vacuum
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 

@@ -26,7 +26,7 @@ from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.references import Reference
 from seachange.model.schema.rights import Right
 from seachange.model.schema.sequences import SequenceState
-from seachange.model.statements.table_statements import OnCommit
+from seachange.model.statements import OnCommit
 from seachange.planner.known_schema import TableSize
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress

@@ -11,8 +11,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Database, Descriptor, Role
-from seachange.model.statements.object_statements import DropObjects, RenameObject
-from seachange.model.statements.table_statements import DdlStatement
+from seachange.model.statements import DdlStatement, DropObjects, RenameObject
 from seachange.sql.parsing.parse import Parsed, TreeStatement
 from seachange.sql.port.port import TransactionPort
 

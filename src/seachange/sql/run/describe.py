@@ -16,7 +16,7 @@ from uuid import UUID
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.statements.session_statements import Explain, ShowSetting, TransactionStatement
+from seachange.model.statements import Explain, ShowSetting, TransactionStatement
 from seachange.sql.compile.parameter_types import parameter_types
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.parsing.parse import Parsed, TreeStatement

@@ -11,9 +11,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements.object_statements import RoleStatement
-from seachange.model.statements.session_statements import Explain
-from seachange.model.statements.table_statements import CreateTableAs, CreateTemporary, DdlStatement
+from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain, RoleStatement
 from seachange.runtime.nonblocking import may_wait
 from seachange.sql.change.command_tags import command_tag, role_tag
 from seachange.sql.change.create_as import run_create_as

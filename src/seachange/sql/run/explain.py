@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.model.ids import ColumnId
 from seachange.model.scan import ScanFacts
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements.session_statements import Explain
+from seachange.model.statements import Explain
 from seachange.model.states import REFUSING
 from seachange.sql.change.explain_ddl import explain_ddl
 from seachange.sql.compile.system_relations import is_virtual_relation

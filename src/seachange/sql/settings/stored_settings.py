@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.objects import Database, Descriptor, Role, RoleSetting
 from seachange.model.schema.rights import OWNER, OnObject, RoleAttribute
-from seachange.model.statements.object_statements import ChangeSettings
+from seachange.model.statements import ChangeSettings
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.settings import is_free, is_of_node

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements.table_statements import ColumnType, UserType
+from seachange.model.statements import ColumnType, UserType
 from seachange.sql.text.tokens import Reader
 from seachange.values.types import (
     KIND_BY_ALIAS,

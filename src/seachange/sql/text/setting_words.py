@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.search_path import quote_in_path
-from seachange.model.statements.object_statements import ChangeSettings
+from seachange.model.statements import ChangeSettings
 from seachange.sql.text.tokens import Reader, TokenKind
 
 # Setting names of several words.

@@ -17,7 +17,7 @@ from seachange.model.change.elements import Element
 from seachange.model.change.ops import CollectIndexes, Op, OpType
 from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Status
 from seachange.model.ids import DescriptorId, IndexId, TableId
-from seachange.model.statements.table_statements import DdlStatement
+from seachange.model.statements import DdlStatement
 from seachange.model.states import State
 from seachange.planner.graph import build_graph
 from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
