@@ -3,9 +3,8 @@
 A name may be added. One that is removed makes jobs of earlier releases unreadable.
 """
 
-from seachange.changer.job import STORED_JOB_CLASSES
-from seachange.model.codecs.codec import stored_name
-from seachange.model.codecs.object_json import STORED_OBJECT_CLASSES
+from seachange.changer.job import JOB_CODEC
+from seachange.model.codecs.object_json import OBJECT_CODEC
 
 JOB_NAMES = """
     constraint.Action elements.CheckConstraint elements.Column elements.ColumnDefault elements.ColumnGenerated
@@ -27,8 +26,8 @@ OBJECT_NAMES = """
 
 
 def test_names_of_classes_in_stored_jobs_are_kept():
-    assert set(JOB_NAMES.split()) <= {stored_name(class_) for class_ in STORED_JOB_CLASSES}
+    assert set(JOB_NAMES.split()) <= JOB_CODEC.names
 
 
 def test_names_of_classes_in_stored_descriptors_are_kept():
-    assert set(OBJECT_NAMES.split()) <= {stored_name(class_) for class_ in STORED_OBJECT_CLASSES}
+    assert set(OBJECT_NAMES.split()) <= OBJECT_CODEC.names

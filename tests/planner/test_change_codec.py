@@ -4,13 +4,14 @@ from itertools import count
 
 import pytest
 
+from seachange.model.codecs.codec import Codec
 from seachange.model.statements.table_statements import DdlStatement
-from seachange.planner.change_codec import CHANGE_CODEC
 from seachange.planner.known_schema import KnownSchema, apply_ops
-from seachange.planner.plan import plan_remainder, plan_statements
-from seachange.planner.stages import progress_after
+from seachange.planner.plan import Change, plan_remainder, plan_statements
+from seachange.planner.stages import Progress, progress_after
 from seachange.sql.parsing.parse import parse_script
 
+_CODEC = Codec(Change, Progress)
 CHANGES = [
     "alter table t add column c int not null default 7, add unique (c), drop column b",
     "alter table t alter b type text using b || 'x'",
@@ -31,13 +32,13 @@ def test_a_change_comes_back_with_the_same_plan(text, in_block):
     plan = plan_statements(KnownSchema(), read("create table t (id int primary key, b int)"), ids)
     catalog = apply_ops(KnownSchema(), plan.ops(plan.stages[0]))
     plan = plan_statements(catalog, read(text), ids, in_block=in_block)
-    change = CHANGE_CODEC.decode(CHANGE_CODEC.encode(plan.change))
+    change = _CODEC.decode(_CODEC.encode(plan.change))
     assert change == plan.change
     # Comparisons of elements leave such a mark out.
     marks = [[getattr(t.element, "uncommitted", False) for t in c.targets] for c in (change, plan.change)]
     assert marks[0] == marks[1]
     for done in range(len(plan.stages)):
         progress = progress_after(plan.graph, plan.stages[:done])
-        assert CHANGE_CODEC.decode(CHANGE_CODEC.encode(progress)) == progress
+        assert _CODEC.decode(_CODEC.encode(progress)) == progress
         rest = plan_remainder(change, progress, plan.stages[done].phase)
         assert [rest.ops(stage) for stage in rest.stages] == [plan.ops(stage) for stage in plan.stages[done:]]

@@ -20,7 +20,6 @@ from seachange.model.change.work import UnitDone
 from seachange.model.codecs.codec import Codec
 from seachange.model.ids import DescriptorId, SegmentId, Seq
 from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
-from seachange.planner.change_codec import CHANGE_CLASSES
 from seachange.planner.plan import Change, ChangePlan, Sequel, plan_remainder, plan_revert
 from seachange.planner.stages import Phase, Progress, unfenced_at_first
 
@@ -209,17 +208,7 @@ class Job:
         return str(stages[0].type)
 
 
-STORED_JOB_CLASSES: tuple[type, ...] = (
-    *CHANGE_CLASSES,
-    JobFailure,
-    Job,
-    JobStatus,
-    Queued,
-    StageDone,
-    UnitDone,
-    VacuumWork,
-)
-_CODEC = Codec(*STORED_JOB_CLASSES)
+JOB_CODEC = Codec(Job)
 
 
 def canceled(job: Job) -> JobFailure:
@@ -246,7 +235,7 @@ def _no_change(job_id: JobId, statement: str, phase: Phase) -> Job:
 def job_change(job: Job, event: str = "") -> JobChange:
     """The record of the job from this commit on."""
     held = () if job.is_finished else job.descriptors
-    body = _CODEC.encode(replace(job, revision=0, seen=Seq(0)))
+    body = JOB_CODEC.encode(replace(job, revision=0, seen=Seq(0)))
     return JobChange(job.id, job.revision, job.status, held, body, job.files, event)
 
 
@@ -258,7 +247,7 @@ def written(job: Job, seq: Seq) -> Job:
 
 def read_job(record: JobRecord) -> Job:
     try:
-        job = _CODEC.decode(record.body)
+        job = JOB_CODEC.decode(record.body)
     except (KeyError, TypeError, ValueError) as problem:
         raise errors.UnreadableJob(job=record.id, detail=f"{type(problem).__name__}: {problem}") from problem
     if not isinstance(job, Job):

@@ -11,9 +11,10 @@ make use of a newer field, and a newer one what was written before there was one
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 _CLASS = "="
 _ENUM = "~"
@@ -40,10 +41,15 @@ STORED_NAMES: Final = {
 
 
 class Codec:
-    """Knows the classes that may occur; a text that names another is refused."""
+    """Knows the classes that may occur, which follow from those given by the types of their fields; a text that names
+    another is refused."""
 
-    def __init__(self, *classes: type) -> None:
-        self._classes = {stored_name(class_): class_ for class_ in classes}
+    def __init__(self, *given: type) -> None:
+        self._classes = {stored_name(class_): class_ for class_ in _classes_within(given)}
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._classes)
 
     def encode(self, value: object) -> str:
         return json.dumps(self._to_json(value), separators=(",", ":"))
@@ -87,6 +93,18 @@ class Codec:
             return self._classes[body[_ENUM]](body["value"])
         held = {name: self._from_json(value) for name, value in body.items() if name != _CLASS}
         return self._classes[body[_CLASS]](**held)
+
+
+def _classes_within(types: Iterable[Any]) -> set[type]:
+    found: set[type] = set()
+    waiting = list(types)
+    while waiting:
+        type_ = waiting.pop()
+        waiting += get_args(type_)
+        if isinstance(type_, type) and type_ not in found and (is_dataclass(type_) or issubclass(type_, Enum)):
+            found.add(type_)
+            waiting += get_type_hints(type_).values() if is_dataclass(type_) else ()
+    return found
 
 
 def _is_empty(field: Field[Any], value: object) -> bool:

@@ -1,164 +1,114 @@
-"""Descriptors as JSON text, the form in which the commit log keeps them."""
+"""Table descriptors as JSON text, the form in which the commit log keeps them; derived from the dataclasses.
+
+A dataclass is an object with a member for each field, or a list of its fields if it is a small one; an enum is its
+value, a tuple a list.
+
+**Invariant:** bodies of every release can be read: a field that a body lacks has its default.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from seachange.model.codecs.access_json import decode_access, encode_access
-from seachange.model.codecs.constraint_json import decode_check, decode_foreign_key, encode_check, encode_foreign_key
 from seachange.model.codecs.layout_json import decode_layouts, encode_layouts
-from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId
+from seachange.model.schema.access import PartComment, RolePrivileges
+from seachange.model.schema.constraint import Check, ForeignKey
 from seachange.model.schema.descriptor import Column, Identity, Index, Table
 from seachange.model.schema.expression import Expression
-from seachange.model.states import State
-from seachange.values.types import Kind, SqlType
+from seachange.values.types import SqlType
+
+Read = Callable[[Any], Any]
+
+_LISTS: Final = (SqlType, Expression, Identity, RolePrivileges, PartComment)
+# The last field that is in every body. A later one is left out where it has its default, so that an older program reads
+# whatever does not use it. In other classes every field is written.
+_LAST_WRITTEN: Final[dict[type, str]] = {
+    Column: "origin",
+    Index: "source",
+    Check: "state",
+    ForeignKey: "state",
+    SqlType: "enum",
+}
 
 
 def encode_table(table: Table) -> str:
-    return json.dumps(
-        {
-            "id": table.id,
-            "version": table.version,
-            "database": table.database,
-            "schema": table.schema,
-            "name": table.name,
-            "columns": [_column(c) for c in table.columns],
-            "primary": _index(table.primary),
-            "secondary": [_index(i) for i in table.secondary],
-            "layouts": encode_layouts(table.layouts, _type),
-            "next_column_id": table.next_column_id,
-            "checks": [encode_check(c) for c in table.checks],
-            "foreign_keys": [encode_foreign_key(k) for k in table.foreign_keys],
-            "next_constraint_id": table.next_constraint_id,
-            "next_primary": _index(table.next_primary) if table.next_primary is not None else None,
-            "access": encode_access(table.access),
-        },
-        separators=(",", ":"),
-    )
+    body = {
+        name: encode_layouts(table.layouts, _write) if name == "layouts" else _write(value)
+        for name, value in _written_fields(table)
+    }
+    return json.dumps(body, separators=(",", ":"))
 
 
 def decode_table(text: str) -> Table:
     body = json.loads(text)
-    return Table(
-        id=DescriptorId(body["id"]),
-        version=body["version"],
-        database=body["database"],
-        schema=body["schema"],
-        name=body["name"],
-        columns=tuple(_read_column(c) for c in body["columns"]),
-        primary=_read_index(body["primary"]),
-        secondary=tuple(_read_index(i) for i in body["secondary"]),
-        layouts=tuple(decode_layouts(body["layouts"], _read_type)),
-        next_column_id=ColumnId(body["next_column_id"]),
-        # Bodies from before there were constraints have none of these.
-        checks=tuple(decode_check(c) for c in body.get("checks", ())),
-        foreign_keys=tuple(decode_foreign_key(k) for k in body.get("foreign_keys", ())),
-        next_constraint_id=ConstraintId(body.get("next_constraint_id", 1)),
-        next_primary=_read_index(body["next_primary"]) if body.get("next_primary") else None,
-        access=decode_access(body.get("access")),
-    )
+    layouts = tuple(decode_layouts(body.pop("layouts"), _reader(SqlType)))
+    for index in filter(None, (body["primary"], *body["secondary"], body.get("next_primary"))):
+        # Before there were bare unique indexes, each was a constraint.
+        index.setdefault("constraint", index["unique"])
+    return Table(layouts=layouts, **_read_fields(Table, body))
 
 
-def _type(type_: SqlType) -> list[Any]:
-    body: list[Any] = [type_.kind.value, type_.precision, type_.scale, type_.length, type_.enum]
-    return body if type_.element is None else [*body, _type(type_.element)]
+def _write(value: Any) -> Any:
+    if is_dataclass(value):
+        written = {name: _write(part) for name, part in _written_fields(value)}
+        return list(written.values()) if isinstance(value, _LISTS) else written
+    if isinstance(value, tuple):
+        return [_write(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
 
 
-def _read_type(body: list[Any]) -> SqlType:
-    element = _read_type(body[5]) if len(body) > 5 else None
-    precision, scale, length, enum = (*body[1:5], 0, 0, 0, 0)[:4]
-    return SqlType(Kind(body[0]), precision, scale, length, enum, element)
+def _written_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    class_: Any = type(value)
+    always, later = _split_fields(class_)
+    yield from ((field.name, getattr(value, field.name)) for field in always)
+    yield from ((f.name, getattr(value, f.name)) for f in later if getattr(value, f.name) != f.default)
 
 
-def _expression(expression: Expression | None) -> list[Any] | None:
-    return None if expression is None else [expression.text, list(expression.columns)]
+@cache
+def _split_fields(class_: Any) -> tuple[tuple[Field[Any], ...], tuple[Field[Any], ...]]:
+    every = fields(class_)
+    last = _LAST_WRITTEN.get(class_, every[-1].name)
+    count = [field.name for field in every].index(last) + 1
+    return every[:count], every[count:]
 
 
-def _read_expression(body: list[Any] | None) -> Expression | None:
-    return None if body is None else Expression(body[0], tuple(ColumnId(c) for c in body[1]))
+@cache
+def _reader(type_: Any) -> Read:
+    """Makes a value of the type from its JSON value."""
+    items = get_args(type_)
+    if isinstance(type_, UnionType):
+        (read,) = (_reader(item) for item in items if item is not NoneType)
+        return lambda body: None if body is None else read(body)
+    if get_origin(type_) is tuple and items[-1] is Ellipsis:
+        read_item = _reader(items[0])
+        return lambda body: tuple(map(read_item, body))
+    if get_origin(type_) is tuple:
+        readers = tuple(map(_reader, items))
+        return lambda body: tuple(read(item) for read, item in zip(readers, body, strict=True))
+    if not isinstance(type_, type):
+        return _same
+    if type_ in _LISTS:
+        return lambda body: type_(**_read_fields(type_, dict(zip(_readers(type_), body, strict=False))))
+    if is_dataclass(type_):
+        return lambda body: type_(**_read_fields(type_, body))
+    return type_ if issubclass(type_, Enum) else _same
 
 
-def _identity(identity: Identity | None) -> list[Any] | None:
-    return None if identity is None else [identity.sequence_id, identity.always]
-
-
-def _read_identity(body: list[Any] | None) -> Identity | None:
-    return None if not body else Identity(DescriptorId(body[0]), body[1])
-
-
-# Fields of a column whose values are no JSON values; others are written as they are.
-_WRITE: dict[str, Callable[[Any], Any]] = {
-    "type": _type,
-    "generated": _expression,
-    "conversion": _expression,
-    "identity": _identity,
-    "default_sequences": list,
-    "origin": _expression,
-}
-_READ: dict[str, Callable[[Any], Any]] = {
-    "type": _read_type,
-    "state": State,
-    "not_null": State,
-    "generated": _read_expression,
-    "conversion": _read_expression,
-    "identity": _read_identity,
-    "default_sequences": tuple,
-    "origin": _read_expression,
-}
-_COLUMN_FIELDS = fields(Column)
-# Written in every body. A field that came later is left out of the body of a column that does not use it.
-_ALWAYS = frozenset(field.name for field in _COLUMN_FIELDS[: [f.name for f in _COLUMN_FIELDS].index("origin") + 1])
-
-
-def _column(column: Column) -> dict[str, Any]:
-    body: dict[str, Any] = {}
-    for field in _COLUMN_FIELDS:
-        value = getattr(column, field.name)
-        if field.name in _ALWAYS or value != field.default:
-            body[field.name] = _WRITE[field.name](value) if field.name in _WRITE else value
+def _same(body: Any) -> Any:
     return body
 
 
-def _read_column(body: dict[str, Any]) -> Column:
-    """Bodies of earlier releases lack some fields, which have their defaults then."""
-    known = {field.name: body[field.name] for field in _COLUMN_FIELDS if field.name in body}
-    return Column(**{name: _READ[name](value) if name in _READ else value for name, value in known.items()})
+def _read_fields(class_: type, body: dict[str, Any]) -> dict[str, Any]:
+    return {name: read(body[name]) for name, read in _readers(class_).items() if name in body}
 
 
-def _index(index: Index) -> dict[str, Any]:
-    return {
-        "id": index.id,
-        "name": index.name,
-        "key": list(index.key),
-        "unique": index.unique,
-        "include": list(index.include),
-        "state": index.state.value,
-        "descending": list(index.descending),
-        "where": _expression(index.where),
-        "nulls_distinct": index.nulls_distinct,
-        "constraint": index.constraint,
-        "source": index.source,
-        **({"nulls_swapped": list(index.nulls_swapped)} if index.nulls_swapped else {}),
-        **({"uncommitted": True} if index.uncommitted else {}),
-    }
-
-
-def _read_index(body: dict[str, Any]) -> Index:
-    return Index(
-        id=IndexId(body["id"]),
-        name=body["name"],
-        key=tuple(ColumnId(c) for c in body["key"]),
-        unique=body["unique"],
-        include=tuple(ColumnId(c) for c in body["include"]),
-        state=State(body["state"]),
-        descending=tuple(ColumnId(c) for c in body.get("descending", ())),
-        where=_read_expression(body.get("where")),
-        nulls_distinct=body.get("nulls_distinct", True),
-        constraint=body.get("constraint", body["unique"]),
-        source=IndexId(body["source"]) if body.get("source") is not None else None,
-        nulls_swapped=tuple(ColumnId(c) for c in body.get("nulls_swapped", ())),
-        uncommitted=body.get("uncommitted", False),
-    )
+@cache
+def _readers(class_: type) -> dict[str, Read]:
+    types = get_type_hints(class_)
+    return {field.name: _reader(types[field.name]) for field in fields(class_)}

@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import get_args
 
 from seachange.model.codecs.codec import Codec
 from seachange.model.codecs.descriptor_json import decode_table, encode_table
-from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.access import Access, PartComment, RolePrivileges
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import (
-    Database,
-    DefaultPrivileges,
-    Descriptor,
-    EnumType,
-    Role,
-    RoleSetting,
-    Schema,
-    Sequence,
-    Value,
-    View,
-)
-from seachange.values.types import Kind, SqlType
+from seachange.model.schema.objects import Descriptor
 
-STORED_OBJECT_CLASSES: tuple[type, ...] = (
-    Database,
-    Schema,
-    Sequence,
-    EnumType,
-    Value,
-    View,
-    SqlType,
-    Kind,
-    Access,
-    PartComment,
-    RolePrivileges,
-    ObjectKind,
-    Role,
-    DefaultPrivileges,
-    RoleSetting,
-)
-_OBJECTS = Codec(*STORED_OBJECT_CLASSES)
+OBJECT_CODEC = Codec(*(kind for kind in get_args(Descriptor) if kind is not Table))
 # How the text of an object begins.
 _OBJECT = '{"="'
 
 
 def encode_descriptor(descriptor: Descriptor) -> str:
-    return encode_table(descriptor) if isinstance(descriptor, Table) else _OBJECTS.encode(descriptor)
+    return encode_table(descriptor) if isinstance(descriptor, Table) else OBJECT_CODEC.encode(descriptor)
 
 
 # A node meets the same text more than once: when it publishes it, when it follows the log, and in its history.
@@ -54,5 +24,5 @@ def encode_descriptor(descriptor: Descriptor) -> str:
 def decode_descriptor(text: str) -> Descriptor:
     if not text.startswith(_OBJECT):
         return decode_table(text)
-    found: Descriptor = _OBJECTS.decode(text)
+    found: Descriptor = OBJECT_CODEC.decode(text)
     return found
