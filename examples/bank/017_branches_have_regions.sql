@@ -1,2 +1,2 @@
-alter table branches add column region text;
-update branches set region = 'north';
+alter table branches add column region text default 'north';
+update branches set region = 'north' where id <= 3;

@@ -1,3 +1,2 @@
-alter table branches alter column region set default 'north';
 update branches set region = 'north' where region is null;
 alter table branches alter column region set not null;

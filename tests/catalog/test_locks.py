@@ -97,6 +97,26 @@ def test_waiters_go_in_turn_and_keep_it(catalog: Catalog):
     assert not catalog.lock_queues().waits
 
 
+@pytest.mark.parametrize("kind", [(UPDATE, SHARE), (TableLock.EXCLUSIVE, TableLock.ROW_SHARE)])
+def test_a_wait_that_is_served_first(catalog: Catalog, kind: tuple[LockMode, LockMode]):
+    strong, weak = kind
+    epoch = register(catalog)
+    take(catalog, epoch, ONE, wish(1, weak))
+    assert take(catalog, epoch, TWO, wish(1, strong), policy=WAIT) == (False,)
+    assert take(catalog, epoch, THREE, wish(1, weak), policy=WAIT) == (False,)
+    last = catalog.lock_queues().waits[-1]
+    assert last.actor == THREE.actor
+    catalog.serve_first(last)
+    # Once is enough: the wait has another turn by now.
+    catalog.serve_first(last)
+    assert [wait.actor for wait in catalog.lock_queues().waits] == [THREE.actor, TWO.actor]
+    assert [wait.actor for wait in catalog.table_locks().waits] == [3, 2] * (strong > UPDATE)
+    assert take(catalog, epoch, THREE, wish(1, weak), policy=WAIT) == (True,)
+    # Those who come later stand behind it all the same.
+    assert take(catalog, epoch, LockOwner(4, 0), wish(1, weak), policy=WAIT) == (False,)
+    assert [wait.actor for wait in catalog.lock_queues().waits] == [2, 4]
+
+
 def test_lock_upgrade_goes_first(catalog: Catalog):
     epoch = register(catalog)
     take(catalog, epoch, ONE, wish(1, SHARE))

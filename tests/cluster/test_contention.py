@@ -15,7 +15,7 @@ from seachange.engine.locks.contention import Contention
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from tests.cluster.sqlprocess import SqlProcess
-from tests.cluster.test_locks import CountingCatalog, Later, sqlstate
+from tests.cluster.test_locks import CountingCatalog, Later, LaterInside, finish_blocks, sqlstate
 from tests.support.nodes import Place, open_ported_node
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
@@ -48,6 +48,7 @@ def here(nodes: tuple[Node, Node]) -> Iterator[Session]:
 @pytest.fixture
 def there(nodes: tuple[Node, Node], here: Session) -> Iterator[Session]:
     session = Session(nodes[1])
+    forget(here, session)
     yield session
     session.close()
 
@@ -64,6 +65,7 @@ def run_all(session: Session, *texts: str) -> None:
 def forget(*sessions: Session) -> None:
     """The nodes know of no contention: what they would wait for, they meet at COMMIT."""
     for session in sessions:
+        session.node.epoch.catch_up()
         session.node.epoch.contention = Contention(session.node.parts.clock)
 
 
@@ -258,6 +260,142 @@ def test_settings_that_change_within_the_block(here: Session, there: Session):
     assert sqlstate(there, "commit") == "40001"
 
 
+# Tables that other nodes write to.
+
+INCREMENT = "update t set n = n + 1 where id = 1"
+
+
+@pytest.fixture
+def written(here: Session, there: Session) -> None:
+    """Both nodes have written to the tables a short while ago, but not to the same rows."""
+    for session, id_ in ((here, 2), (there, 3), (here, 2)):
+        run_all(session, f"update t set n = n where id = {id_}", "insert into log (what) values ('x')")
+    there.execute("select 1")
+    assert here.node.epoch.contention.is_quiet
+
+
+@pytest.mark.usefixtures("written")
+def test_others_wait_for_a_row_that_was_changed_before_a_query(here: Session, there: Session):
+    """So the row works as a mutex, and no block fails."""
+    run_all(there, "begin", INCREMENT)
+    assert rows(there, "select count(*) from log") == [(3,)]
+    run_all(here, "begin", INCREMENT)
+    waiting = Later(here, "select count(*) from log")
+    run_all(there, "insert into log (what) values ('there')", "commit")
+    assert [tuple(row) for row in waiting.result()] == [(4,)]
+    here.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_commit_waits_for_a_row_that_was_changed_before_a_query(here: Session, there: Session):
+    run_all(there, "begin", INCREMENT, "select count(*) from log")
+    run_all(here, "begin", INCREMENT)
+    waiting = Later(here, "commit")
+    there.execute("commit")
+    waiting.result()
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_block_that_was_overtaken_goes_back_before_its_query(here: Session, there: Session):
+    run_all(there, "begin", INCREMENT, "insert into log (what) values ('there')")
+    run_all(here, "begin", INCREMENT, "insert into log (what) values ('here')", "commit")
+    assert rows(there, "select n from t where id = 1") == [(12,)]
+    assert rows(there, "select count(*) from log") == [(5,)]
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+
+
+@pytest.mark.usefixtures("written")
+def test_returned_values_are_those_that_are_committed(here: Session, there: Session):
+    there.execute("begin")
+    assert rows(there, f"{INCREMENT} returning n") == [(11,)]
+    here.execute("begin")
+    waiting = Later(here, f"{INCREMENT} returning n")
+    there.execute("commit")
+    assert [tuple(row) for row in waiting.result()] == [(12,)]
+    here.execute("commit")
+
+
+@pytest.mark.usefixtures("written")
+def test_a_count_of_changed_rows_is_not_in_doubt(here: Session, there: Session):
+    run_all(there, "begin", INCREMENT)
+    assert there.execute("update t set n = n + 1 where id > 0").tag == "UPDATE 3"
+    run_all(here, "begin", INCREMENT, "insert into t values (4, 0, 'd')")
+    waiting = Later(here, "commit")
+    there.execute("commit")
+    waiting.result()
+    assert rows(here, "select id, n from t order by id") == [(1, 13), (2, 21), (3, 31), (4, 0)]
+
+
+def test_rows_are_locked_in_the_order_of_their_keys(here: Session, monkeypatch: pytest.MonkeyPatch):
+    """However they lie: a statement does not hold a later row while it waits for an earlier one."""
+    here.execute("create table o (id int primary key, n int)")
+    here.execute("insert into o values (30, 0), (10, 0), (20, 0)")
+    locks = here.node.epoch.locks
+    acquire, seen = locks.acquire, []
+
+    def spy(owner: Any, key: Any, *others: Any) -> bool:
+        seen.append(key)
+        return acquire(owner, key, *others)
+
+    monkeypatch.setattr(locks, "acquire", spy)
+    for id_ in (10, 20, 30):
+        here.execute(f"update o set n = 1 where id = {id_}")
+    here.execute("update o set n = 2")
+    assert seen[3:] == seen[:3]
+
+
+def test_others_wait_for_what_a_block_writes_after_a_schema_change(here: Session, there: Session):
+    """It could not be run again."""
+    run_all(here, "begin", "alter table t add column note text default ''", "update t set n = n + 1, note = 'x'")
+    run_all(there, "begin", INCREMENT)
+    waiting = Later(there, "commit")
+    here.execute("commit")
+    waiting.result()
+    assert rows(here, "select id, n, note from t order by id") == [(1, 12, "x"), (2, 21, "x"), (3, 31, "x")]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_savepoint_keeps_what_was_locked_before_it(here: Session, there: Session):
+    run_all(there, "begin", INCREMENT, "savepoint a", "select count(*) from log", "rollback to a")
+    run_all(here, "set lock_timeout = '20ms'", "begin", INCREMENT)
+    assert sqlstate(here, "commit") == "55P03"
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(11,)]
+
+
+@pytest.mark.usefixtures("written")
+def test_nothing_that_was_rolled_back_is_locked_before_a_query(here: Session, there: Session):
+    """The scope of its locks is gone: one taken for it would never be released."""
+    run_all(there, "begin", "savepoint a", INCREMENT, "rollback to a", "select count(*) from t")
+    run_all(here, "set lock_timeout = '20ms'", INCREMENT)
+    there.execute("commit")
+    run_all(here, "begin", "select n from t where id = 1 for update nowait", "commit")
+    # Locked again after the rollback, it is held again.
+    run_all(there, "begin", "savepoint a", f"{INCREMENT} returning n", "rollback to a", INCREMENT)
+    there.execute("select count(*) from t")
+    assert sqlstate(here, "select n from t where id = 1 for update nowait") == "55P03"
+    there.execute("commit")
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_blocks_that_query_pay_only_where_other_nodes_write(
+    request: pytest.FixtureRequest, nodes: tuple[Node, Node], here: Session, is_written: bool
+):
+    request.getfixturevalue("written" if is_written else "there")
+    catalog = CountingCatalog(nodes[0].parts.catalog)
+    nodes[0].epoch.committer._catalog = nodes[0].epoch.shared._catalog = catalog
+    run_all(here, "begin", INCREMENT, "select count(*) from t", "select n from t where id = 1", "commit")
+    assert catalog.calls == (["take_locks", "commit", "release_scopes"] if is_written else ["commit"])
+    catalog.calls.clear()
+    # No other block knows of new rows, and a block that gives no rows is run again if need be.
+    run_all(here, "begin", "insert into t values (9, 0, 'z') returning id", "select count(*) from t", "commit")
+    run_all(here, "begin", INCREMENT, "insert into log (what) values ('x') returning id", "commit")
+    assert catalog.calls == ["commit", "commit"]
+
+
 # Interleavings.
 
 BLOCKS = (
@@ -360,6 +498,24 @@ def test_a_deadlock_on_contended_rows_has_one_victim(here: Session, there: Sessi
     here.execute("commit")
 
 
+def test_a_cycle_through_waits_inside_two_nodes_has_one_victim(nodes: tuple[Node, Node], here: Session, there: Session):
+    """Each node has a session that waits for another of it: no node knows of all four waits by itself."""
+    inside = {here: Session(nodes[0]), there: Session(nodes[1])}
+    for number, (outer, inner) in enumerate(inside.items(), 1):
+        run_all(outer, "set lock_timeout = '90s'", "begin", f"update t set n = n + 1 where id = {number}")
+        run_all(inner, "set lock_timeout = '90s'", "begin", f"select pg_advisory_xact_lock({number})")
+    waits: dict[Session, Later] = {}
+    for number, inner in enumerate(inside.values(), 1):
+        waits[inner] = LaterInside(inner, f"update t set n = n + 1 where id = {number}")
+    for number, outer in ((2, here), (1, there)):
+        waits[outer] = Later(outer, f"select pg_advisory_xact_lock({number})")
+    assert [problem.sqlstate for problem in finish_blocks(waits)] == ["40P01"]
+    for session in inside.values():
+        session.close()
+    assert rows(here, "select sum(n) from t") == [(63,)]
+    assert not nodes[0].parts.catalog.lock_queues().waits
+
+
 def test_a_node_learns_of_contention_from_the_log(here: Session, there: Session):
     """Before there was any conflict."""
     for session in (here, there, here):
@@ -414,6 +570,28 @@ def test_a_change_of_many_rows_does_not_fail_for_one(many: None, here: Session, 
     waiting = Later(there, "commit")
     here.execute("commit")
     waiting.result()
+    assert rows(here, "select sum(n) from m") == [(MANY + 1,)]
+
+
+def test_a_change_of_many_rows_that_waits_closes_no_cycle(
+    many: None, nodes: tuple[Node, Node], here: Session, there: Session
+):
+    """It waits for one writer of a row; another does not have to wait behind it, and so lock out the first."""
+    lock = "select 1 from {} where id = {} for update"
+    third = Session(nodes[0])
+    run_all(here, "begin", lock.format("m", 1))
+    run_all(there, "begin", lock.format("t", 1))
+    third.execute("begin")
+    of_many = Later(third, "update m set n = n + 1")
+    behind = Later(there, lock.format("m", 7))
+    closing = Later(here, lock.format("t", 1))
+    behind.result()
+    run_all(there, "update m set n = n + 1 where id = 7", "commit")
+    closing.result()
+    here.execute("commit")
+    of_many.result()
+    third.execute("commit")
+    third.close()
     assert rows(here, "select sum(n) from m") == [(MANY + 1,)]
 
 

@@ -1,7 +1,7 @@
 """Locks between nodes: rows that were locked explicitly, and advisory locks, on both catalogs."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -25,12 +25,15 @@ class Later:
     def __init__(self, session: Session, text: str) -> None:
         self.rows: Any = None
         self.problem: errors.Error | None = None
-        shared = session.node.epoch.shared
-        before = shared.waits
+        before = self._waits(session)
         self._thread = threading.Thread(target=self._run, args=(lambda: session.execute(text).rows,), daemon=True)
         self._thread.start()
-        wait_until(lambda: shared.waits > before or not self._thread.is_alive(), "the statement to wait")
+        wait_until(lambda: self._waits(session) > before or not self._thread.is_alive(), "the statement to wait")
         assert self._thread.is_alive(), self.problem
+
+    @staticmethod
+    def _waits(session: Session) -> int:
+        return session.node.epoch.shared.waits
 
     def _run(self, work: Callable[[], Any]) -> None:
         try:
@@ -48,6 +51,26 @@ class Later:
         if self.problem is not None:
             raise self.problem
         return self.rows
+
+
+class LaterInside(Later):
+    """The same, of one that has to wait inside its node."""
+
+    @staticmethod
+    def _waits(session: Session) -> int:
+        return session.node.epoch.locks.waits
+
+
+def finish_blocks(waits: Mapping[Session, Later]) -> list[errors.Error]:
+    """Ends blocks in the order in which their waits end: with COMMIT, or with ROLLBACK after an error. Returns the
+    errors."""
+    left, problems = dict(waits), []
+    while left:
+        ended = next(iter(wait_until(lambda: [s for s, wait in left.items() if wait.is_over], "a wait to end")))
+        problem = left.pop(ended).problem
+        ended.execute("rollback" if problem else "commit")
+        problems += [] if problem is None else [problem]
+    return problems
 
 
 @pytest.fixture
@@ -239,22 +262,22 @@ def test_a_deadlock_of_commits_is_found(here: Session, there: Session):
 def test_a_deadlock_through_a_wait_inside_a_node_is_found(nodes: tuple[Node, Node], here: Session, there: Session):
     """here -> there between nodes, there -> neighbour between nodes, neighbour -> here inside the node."""
     neighbour = Session(nodes[0])
-    here.execute("begin")
-    here.execute("update t set n = 0 where id = 3")
-    there.execute("begin")
-    there.execute("select * from t where id = 1 for update")
-    neighbour.execute("begin")
-    neighbour.execute("select * from t where id = 2 for update")
-    first = Later(there, "select n from t where id = 2 for update")
-    local = threading.Thread(target=lambda: neighbour.execute("update t set n = 1 where id = 3"), daemon=True)
-    local.start()
-    wait_until(lambda: nodes[0].epoch.locks.waiting, "the neighbour to wait")
-    assert sqlstate(here, "select n from t where id = 1 for update") == "40P01"
-    here.execute("rollback")
-    local.join(PATIENCE_S)
-    neighbour.execute("rollback")
-    assert first.result() == [(20,)]
-    there.execute("rollback")
+    for session, locking in (
+        (here, "update t set n = 0 where id = 3"),
+        (there, "select * from t where id = 1 for update"),
+        (neighbour, "select * from t where id = 2 for update"),
+    ):
+        session.execute("begin")
+        session.execute(locking)
+    waits = {
+        there: Later(there, "select n from t where id = 2 for update"),
+        neighbour: LaterInside(neighbour, "update t set n = 1 where id = 3"),
+        here: Later(here, "select n from t where id = 1 for update"),
+    }
+    (problem,) = finish_blocks(waits)
+    assert problem.sqlstate == "40P01"
+    named = [f"Process {session.client.actor}" for session in (here, neighbour)]
+    assert all(name in str(problem.detail) for name in [*named, "of node"])
     neighbour.close()
 
 

@@ -1,7 +1,7 @@
 """What a node knows of contention ends by itself, and is about tables once it is about many keys."""
 
 from seachange.engine.locks.contention import HOT_US, KEYS_MAX, TABLE_KEYS, Contention
-from seachange.model.ids import CommitId, KeyHash, TableId
+from seachange.model.ids import CommitId, IndexId, KeyHash, TableId
 
 
 class ManualClock:
@@ -20,6 +20,7 @@ class ManualClock:
         self._now_us += by_us
 
 
+INDEX = IndexId(3)
 TABLE, OTHER = TableId(1), TableId(2)
 KEYS = [KeyHash(n) for n in range(TABLE_KEYS + 1)]
 
@@ -50,12 +51,25 @@ def test_only_keys_that_both_nodes_commit_are_contended():
     contention = Contention(ManualClock())
     mine, others = CommitId(b"mine"), CommitId(b"others")
     contention.send(mine)
-    contention.learn(mine, KEYS[:2])
+    contention.learn(mine, KEYS[:2], [INDEX])
     contention.send(mine)
-    contention.learn(mine, KEYS[:2])
+    contention.learn(mine, KEYS[:2], [INDEX])
     assert contention.is_quiet
-    contention.learn(others, KEYS[1:])
+    contention.learn(others, KEYS[1:], [])
     assert contention.pick(TABLE, KEYS) == {KEYS[1]}
+
+
+def test_tables_that_other_nodes_write_to_are_known_for_a_while():
+    clock = ManualClock()
+    contention = Contention(clock)
+    contention.send(CommitId(b"mine"))
+    contention.learn(CommitId(b"mine"), KEYS[:1], [INDEX])
+    assert not contention.is_written_elsewhere(INDEX)
+    contention.learn(CommitId(b"others"), KEYS * 10, [INDEX])
+    assert contention.is_written_elsewhere(INDEX)
+    assert contention.is_quiet
+    clock.advance_us(HOT_US + 1)
+    assert not contention.is_written_elsewhere(INDEX)
 
 
 def test_what_is_over_is_forgotten():

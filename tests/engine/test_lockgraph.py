@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 
 import pytest
 
-from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_victim
+from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_overtaker, find_victim
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
 
@@ -62,7 +62,9 @@ def test_blockers(held: str, waits: str, expected: set[str]):
         # Three of them, one through the queue: c waits for a because it stands behind it.
         ("1a:x 2b:y 3c:z", "1a:y 2b:z 3c:x", {}, "3c"),
         # Through a wait that only node 1 knows of: b of node 1 waits for a inside it.
-        ("2c:x 1b:y", "1a:x 2c:y", {"b": "a"}, "1a"),
+        ("2c:x 1b:y", "1a:x 2c:y", {"b": "a"}, ""),
+        # Once it is published, as a wait for a key that a holds.
+        ("2c:x 1b:y 1a:w", "1a:x 2c:y 1b:w", {"b": "a"}, "1b"),
         # A wait of the node that closes no cycle.
         ("2c:x", "1a:x", {"b": "a"}, None),
     ],
@@ -74,7 +76,7 @@ def test_who_gives_way(held: str, waits: str, local: Mapping[str, str], victim: 
     cycle = find_cycle(found, inside, me)
     assert (cycle is None) == (victim is None)
     if cycle is not None:
-        assert find_victim(found, cycle, me) == party(str(victim))
+        assert find_victim(found, cycle) == (party(victim) if victim else None)
 
 
 def test_all_who_look_choose_the_same():
@@ -83,8 +85,28 @@ def test_all_who_look_choose_the_same():
     for name in ("1a", "2b", "3c"):
         cycle = find_cycle(found, {}, party(name))
         assert cycle is not None
-        chosen.add(find_victim(found, cycle, party(name)))
+        chosen.add(find_victim(found, cycle))
     assert chosen == {party("2b")}
+
+
+@pytest.mark.parametrize(
+    ("held", "waits", "overtaker"),
+    [
+        # All wait for holders.
+        ("1a:x 2b:y", "1a:y 2b:x", None),
+        # c could share x with a, but b came first, which waits for a; and a waits for c.
+        ("1a:X 3c:y", "2b:x 3c:X 1a:y", "3c"),
+        # It holds no part of x, and would have to wait for a anyway.
+        ("1a:x 3c:y", "2b:x 3c:X 1a:y", None),
+    ],
+)
+def test_who_goes_first_to_end_a_cycle(held: str, waits: str, overtaker: str | None):
+    found = queues(held, waits)
+    cycle = find_cycle(found, {}, party("1a"))
+    assert cycle is not None
+    chosen = find_overtaker(found, cycle, set())
+    assert (None if chosen is None else Party(chosen.epoch, chosen.actor)) == (overtaker and party(overtaker))
+    assert overtaker is None or find_overtaker(found, cycle, {party(overtaker)}) is None
 
 
 def test_a_long_way_round_is_found():

@@ -119,6 +119,22 @@ def test_two_who_strengthen_a_shared_lock_are_a_cycle(locks: LockTable) -> None:
     assert first.ends() is None
 
 
+@pytest.mark.parametrize("last", [1, 3])
+def test_a_cycle_through_the_order_of_a_queue_has_no_victim(locks: LockTable, last: int) -> None:
+    """3 could share A with 1, but stands behind 2; whichever closes the cycle, 3 goes first."""
+    locks.acquire(owner(1), A, SHARE)
+    locks.acquire(owner(3), B, UPDATE)
+    second = Waiting(lambda: locks.acquire(owner(2), A, UPDATE), locks)
+    requests = {1: lambda: locks.acquire(owner(1), B, UPDATE), 3: lambda: locks.acquire(owner(3), A, SHARE)}
+    first, third = (Waiting(requests[n], locks) for n in ((3, 1) if last == 1 else (1, 3)))
+    ended = {last: third, 4 - last: first}
+    assert ended[3].ends() is None
+    locks.release_all(owner(3))
+    assert ended[1].ends() is None
+    locks.release_all(owner(1))
+    assert second.ends() is None
+
+
 def test_a_cancelled_wait_leaves_the_queue(locks: LockTable) -> None:
     locks.acquire(owner(1), A, SHARE)
     writer = Waiting(lambda: locks.acquire(owner(2), A, UPDATE), locks)

@@ -19,7 +19,16 @@ from typing import Protocol
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import (
+    CatalogTableLocks,
+    LockHeld,
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWait,
+    LockWish,
+)
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
@@ -134,6 +143,9 @@ class Catalog(Protocol):
 
     def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
         """Releases all locks of an actor in these scopes, and its place in a queue."""
+
+    def serve_first(self, wait: LockWait) -> None:
+        """Gives a wait the first turn of all, if it is still there."""
 
     def lock_queues(self) -> LockQueues: ...
 

@@ -181,6 +181,11 @@ def table_hash(descriptor_id: DescriptorId) -> KeyHash:
     return _hash(b"t", descriptor_id, b"")
 
 
+def wait_hash(epoch: int, number: int) -> KeyHash:
+    """Of a wait inside a node, which other nodes are shown: all that block it hold this key."""
+    return _hash(b"w", epoch, _pack_u64(number))
+
+
 def database_hash(descriptor_id: DescriptorId) -> KeyHash:
     """The key of the lock on a database: sessions hold it shared, DROP and RENAME exclusively."""
     return _hash(b"b", descriptor_id, b"")

@@ -33,6 +33,7 @@ from seachange.catalog.postgres.locks import (
     release_scopes,
     request_lock,
     send_wishes,
+    serve_first,
 )
 from seachange.catalog.postgres.read import (
     query,
@@ -50,7 +51,16 @@ from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import (
+    CatalogTableLocks,
+    LockHeld,
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWait,
+    LockWish,
+)
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
@@ -264,6 +274,9 @@ class PostgresCatalog:
 
     def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
         self._pool.run(lambda db: release_scopes(db, epoch, actor, scopes))
+
+    def serve_first(self, wait: LockWait) -> None:
+        self._pool.run(lambda db: serve_first(db, wait))
 
     def lock_queues(self) -> LockQueues:
         return self._pool.run(read_queues)

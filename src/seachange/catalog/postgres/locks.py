@@ -9,7 +9,16 @@ from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
-from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import (
+    CatalogTableLocks,
+    LockHeld,
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWait,
+    LockWish,
+)
 
 _TAKE = "SELECT head, granted FROM seachange.take_locks(%b, %b, %b, %b, %b, %b)"
 _POLICIES: dict[LockPolicy, int] = {LockPolicy.WAIT: 0, LockPolicy.NOWAIT: 1, LockPolicy.SKIP: 2}
@@ -18,6 +27,10 @@ _RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = 
         AND (%(keys)b::bigint[] IS NULL OR key = ANY (%(keys)b))"""
 _RELEASE_SCOPES = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
     DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = ANY (%(scopes)b)"""
+_SERVE_FIRST = """WITH moved AS (DELETE FROM seachange.lock_wait WHERE turn = %s AND epoch = %s AND actor = %s
+        RETURNING key, epoch, actor, strength)
+    INSERT INTO seachange.lock_wait (turn, key, epoch, actor, strength) OVERRIDING SYSTEM VALUE
+        SELECT (SELECT min(turn) FROM seachange.lock_wait) - 1, moved.* FROM moved"""
 # One statement, so that the result is consistent.
 _QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
     UNION ALL SELECT NULL, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l
@@ -27,10 +40,10 @@ _HOLDERS = "SELECT key, epoch, actor, strength FROM seachange.lock WHERE key = %
 _REQUEST = "SELECT seachange.request_lock(%b, %b, %b, %b)"
 _ANSWER = "SELECT seachange.answer_requests(%b, %b, %b)"
 # One statement, so that the result is consistent.
-_TABLE_LOCKS = """SELECT -1::bigint, s.lock_requests, 0::bigint, 0::bigint, 0::bigint FROM seachange.sequencer s
-    UNION ALL SELECT 0, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l WHERE l.strength >= 11
-    UNION ALL SELECT w.turn, w.key, w.epoch, w.actor, w.strength FROM seachange.lock_wait w WHERE w.strength >= 11
-    ORDER BY 1"""
+_TABLE_LOCKS = """SELECT 0, s.lock_requests, 0::bigint, 0::bigint, 0::bigint, 0::bigint FROM seachange.sequencer s
+    UNION ALL SELECT 1, 0, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l WHERE l.strength >= 11
+    UNION ALL SELECT 2, w.turn, w.key, w.epoch, w.actor, w.strength FROM seachange.lock_wait w WHERE w.strength >= 11
+    ORDER BY 1, 2"""
 _FORGET_DEAD = """SELECT seachange.forget_locks(array_agg(epoch)) FROM (SELECT epoch FROM seachange.lock
     UNION SELECT epoch FROM seachange.lock_wait) holders WHERE NOT seachange.is_live(epoch)"""
 
@@ -55,6 +68,10 @@ def release_locks(db: Connection, epoch: Epoch, owner: LockOwner, keys: Sequence
 
 def release_scopes(db: Connection, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
     db.execute(_RELEASE_SCOPES, {"epoch": epoch, "actor": actor, "scopes": Bigints(scopes)}, prepare=True)
+
+
+def serve_first(db: Connection, wait: LockWait) -> None:
+    db.execute(_SERVE_FIRST, (wait.turn, wait.epoch, wait.actor))
 
 
 def read_queues(db: Connection) -> LockQueues:
@@ -85,8 +102,8 @@ def answer_requests(db: Connection, epoch: Epoch, upto: int, held: Sequence[tupl
 
 def read_table_locks(db: Connection) -> CatalogTableLocks:
     (first, *rows) = db.execute(_TABLE_LOCKS, prepare=True, binary=True).fetchall()
-    held = tuple(held_from(row[1:]) for row in rows if row[0] == 0)
-    return CatalogTableLocks(first[1], held, tuple(wait_from(row) for row in rows if row[0] > 0))
+    held = tuple(held_from(row[2:]) for row in rows if row[0] == 1)
+    return CatalogTableLocks(first[1], held, tuple(wait_from(row[1:]) for row in rows if row[0] == 2))
 
 
 def forget_dead(db: Connection) -> None:

@@ -39,7 +39,16 @@ from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, rea
 from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import (
+    CatalogTableLocks,
+    LockHeld,
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWait,
+    LockWish,
+)
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
@@ -238,6 +247,10 @@ class SqliteCatalog:
     def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
         with self._locks as db:
             locks.release_scopes(db, epoch, actor, scopes)
+
+    def serve_first(self, wait: LockWait) -> None:
+        with self._locks as db:
+            locks.serve_first(db, wait)
 
     def lock_queues(self) -> LockQueues:
         with Read(self._readers) as db:

@@ -15,6 +15,7 @@ from seachange.model.locking import (
     LockQueues,
     LocksTaken,
     LockStrength,
+    LockWait,
     LockWish,
     TableLock,
     conflict_mask,
@@ -43,6 +44,8 @@ _GRANT = """INSERT INTO lock VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     WHERE excluded.strength > strength"""
 _IS_WAITING = "SELECT 1 FROM lock_wait WHERE epoch = ?1 AND actor = ?2 AND key = ?3 AND strength = ?4"
 _WAIT = "INSERT INTO lock_wait (key, epoch, actor, strength) VALUES (?1, ?2, ?3, ?4)"
+_SERVE_FIRST = """UPDATE lock_wait SET turn = (SELECT min(turn) FROM lock_wait) - 1
+    WHERE turn = ?1 AND epoch = ?2 AND actor = ?3"""
 _LEAVE = "DELETE FROM lock_wait WHERE epoch = ?1 AND actor = ?2"
 _RELEASE_ALL = "DELETE FROM lock WHERE epoch = ?1 AND actor = ?2 AND scope = ?3"
 _RELEASE = f"{_RELEASE_ALL} AND key = ?4"
@@ -104,6 +107,10 @@ def release(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, keys: Sequen
 def release_scopes(db: sqlite3.Connection, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
     db.execute(_LEAVE, (epoch, actor))
     db.executemany(_RELEASE_ALL, [(epoch, actor, scope) for scope in scopes])
+
+
+def serve_first(db: sqlite3.Connection, wait: LockWait) -> None:
+    db.execute(_SERVE_FIRST, (wait.turn, wait.epoch, wait.actor))
 
 
 def read_queues(db: sqlite3.Connection) -> LockQueues:

@@ -7,18 +7,18 @@ changes many rows of a table locks them there with one lock.
 **Invariant:** keys are locked before they are checked and checked before anything is buffered, so a writer that waited
 for another sees what that one committed.
 
-**Invariant:** a transaction without contended keys that changes few rows takes no lock through the catalog.
+**Invariant:** a transaction without contended keys that changes few rows takes no lock through the catalog, unless its
+client gets rows that may depend on a change of a table to which other nodes write, or it has changed a schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
-from seachange.engine.buffer.write_buffer import WriteBuffer
-from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.buffer.row_locks import WriteLock
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.locks.table_locks import LockScope
 from seachange.engine.replica.epoch import EpochState
@@ -37,43 +37,12 @@ from seachange.model.locking import (
 )
 from seachange.model.schema.descriptor import Table
 from seachange.runtime.nonblocking import may_wait
-from seachange.storage.keys import change_hash, entry_hash, rows_hash, table_hash, unique_hash
+from seachange.storage.keys import change_hash, rows_hash, table_hash
 
 Row = tuple[Any, ...]
 
 # A statement that writes more rows than this takes no locks on single rows.
 LOCKED_ROWS_MAX = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class WriteLock:
-    """`lock` is the key that others wait for; the commit also checks `also`."""
-
-    lock: KeyHash
-    strength: LockStrength
-    also: KeyHash | None = None
-
-    @property
-    def wish(self) -> LockWish:
-        """The lock between nodes. A key-share lock conflicts only with writes to the key itself."""
-        guard = self.also if self.strength is LockStrength.KEY_SHARE else None
-        return LockWish(self.lock, self.strength, self.lock if guard is None else guard)
-
-    @property
-    def written(self) -> Iterator[KeyHash]:
-        """The keys that the commit of a locked row declares as written; transactions that rely on them conflict."""
-        if self.strength >= LockStrength.NO_KEY_UPDATE:
-            yield self.lock
-        if self.strength is LockStrength.UPDATE and self.also is not None:
-            yield self.also
-
-    @property
-    def shared(self) -> Iterator[KeyHash]:
-        """The keys that the commit declares as relied upon: the row, or its key only."""
-        if self.strength is LockStrength.SHARE:
-            yield self.lock
-        if self.strength is LockStrength.KEY_SHARE and self.also is not None:
-            yield self.also
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +53,16 @@ class LockedRow:
     key: Row
     strength: LockStrength
     snapshot: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRow:
+    """A row that was changed as of `since`, and is locked inside the node alone."""
+
+    write_lock: WriteLock
+    table: Table
+    since: Seq
+    owner: LockOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +102,14 @@ class WriteLocks:
         self.writes: dict[KeyHash, Seq] = {}
         self._shares = shares
         # Keys that statements have locked in order to write them, in order, with their tables; keys that a statement
-        # locked explicitly; and the keys of the first kind that are locked through the catalog.
+        # locked explicitly; and the keys of the first kind that are locked through the catalog, with the locks' owners.
         self._implied: dict[KeyHash, TableId] = {}
         self._explicit: set[KeyHash] = set()
-        self._shared_keys: set[KeyHash] = set()
+        self._shared_keys: dict[KeyHash, LockOwner] = {}
+        # Rows that were changed and are not locked through the catalog, by the keys of their locks.
+        self._unlocked: dict[KeyHash, ChangedRow] = {}
+        # Whether the client gets rows of the statement under way that depend on what it changes.
+        self.is_shown = False
         # The keys that lock all rows of a table.
         self._many: set[KeyHash] = set()
         # After a conflict a transaction locks every key that it writes for all nodes.
@@ -153,13 +136,19 @@ class WriteLocks:
         gone = self.scopes[mark.scopes :]
         del self.scopes[mark.scopes :]
         self._add_scope()
-        self._many.clear()
+        self._forget_keys({owner for scope in gone for owner in scope.owners})
         self.table_modes = {}
         for scope in self.scopes:
             self.table_modes |= scope.modes
         while len(self.writes) > mark.writes:
             self.writes.popitem()
         self._release(gone)
+
+    def _forget_keys(self, gone: Set[LockOwner]) -> None:
+        """A lock that ends with its scope is not released again: what is taken for a scope from now on would stay."""
+        self._shared_keys = {key: owner for key, owner in self._shared_keys.items() if owner not in gone}
+        self._unlocked = {key: row for key, row in self._unlocked.items() if row.owner not in gone}
+        self._many.clear()
 
     def _add_scope(self) -> None:
         self.scopes.append(LockScope(LockOwner(self._actor, self.epoch.registry.new_scope())))
@@ -230,7 +219,7 @@ class WriteLocks:
 
     # Keys.
 
-    def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
+    def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table: Table, changes: bool = True) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: existing rows
         are changed."""
         if not self.waits:
@@ -238,37 +227,81 @@ class WriteLocks:
         if len(write_locks) <= LOCKED_ROWS_MAX:
             for write_lock in write_locks:
                 self._acquire(write_lock, LockPolicy.WAIT)
-                self._implied.setdefault(write_lock.lock, table_id)
-            self._take_contended(write_locks, table_id, changes)
+                self._implied.setdefault(write_lock.lock, table.id)
+            locked = self._take_contended(write_locks, table, changes)
+            if changes:
+                self._note_unlocked(
+                    [write_lock for write_lock in write_locks if write_lock.lock not in locked], table, snapshot
+                )
         self.check(write_locks, snapshot)
 
-    def _take_contended(self, write_locks: Sequence[WriteLock], table_id: TableId, changes: bool) -> None:
-        """Locks contended keys through the catalog, so that the second writer waits for the first on any node."""
-        contention = self.epoch.contention
-        if self.is_shared:
+    def _note_unlocked(self, write_locks: Iterable[WriteLock], table: Table, snapshot: Seq) -> None:
+        for write_lock in write_locks:
+            if write_lock.lock not in self._shared_keys:
+                self._unlocked.setdefault(write_lock.lock, ChangedRow(write_lock, table, snapshot, self.owner))
+
+    def _note_shared(self, keys: Iterable[KeyHash], owner: LockOwner) -> None:
+        for key in keys:
+            self._shared_keys.setdefault(key, owner)
+
+    def _take_contended(self, write_locks: Sequence[WriteLock], table: Table, changes: bool) -> Set[KeyHash]:
+        """The second writer of a contended key waits for the first, whatever nodes they are in. Gives what is locked
+        for all nodes."""
+        contention, table_id = self.epoch.contention, table.id
+        if self.is_shared or (changes and self.is_shown and contention.is_written_elsewhere(table.primary.id)):
             wanted = {write_lock.lock for write_lock in write_locks}
         elif contention.is_quiet:
-            return
+            return frozenset()
         else:
             wanted = contention.pick(table_id, (write_lock.lock for write_lock in write_locks))
         wishes = [write_lock.wish for write_lock in write_locks if write_lock.lock in wanted]
         if wishes:
-            self._shared_keys |= wanted
+            self._note_shared(wanted, self.owner)
             if changes:
-                wishes.insert(0, self._wish_of_some(table_id))
+                wishes.insert(0, self._wish_of_some(table_id, self.owner))
             waits = self.epoch.shared.waits
             self._take_shared(self.owner, wishes, LockPolicy.WAIT)
             if self.epoch.shared.waits != waits:
                 contention.note((key, table_id) for key in wanted)
+        return wanted
 
-    def _wish_of_some(self, table_id: TableId) -> LockWish:
+    def secure(self, policy: LockPolicy) -> dict[KeyHash, Seq]:
+        """Locks for all nodes what the transaction has changed in tables to which other nodes write. Gives the keys
+        that others have changed since, or hold if the policy is not to wait."""
+        contention = self.epoch.contention
+        wanted = [row for row in self._unlocked.values() if contention.is_written_elsewhere(row.table.primary.id)]
+        met: dict[KeyHash, Seq] = {}
+        for owner in dict.fromkeys(row.owner for row in wanted):
+            met |= self._secure_rows(owner, [row for row in wanted if row.owner == owner], policy)
+        return met
+
+    def _secure_rows(self, owner: LockOwner, rows: Sequence[ChangedRow], policy: LockPolicy) -> dict[KeyHash, Seq]:
+        wishes: dict[LockWish, KeyHash] = {}
+        for row in rows:
+            wishes.setdefault(self._wish_of_some(row.table.id, owner), row.write_lock.lock)
+            wishes[row.write_lock.wish] = row.write_lock.lock
+            self._note_shared([row.write_lock.lock], owner)
+            del self._unlocked[row.write_lock.lock]
+        for scope in self.scopes:
+            scope.is_shared |= scope.owner == owner
+        asked = list(wishes)
+        taken = self.epoch.shared.take(owner, asked, policy, self._interrupts, self.timeout_ms)
+        head = self.epoch.catch_up() if taken.head > self.epoch.applied else taken.head
+        keys = {key: r.since for r in rows for key in (r.write_lock.lock, r.write_lock.also) if key is not None}
+        with self.epoch.lock:
+            met = self.epoch.conflicts.find_all(keys, {})
+        if not all(taken.granted):
+            met.setdefault(wishes[asked[len(taken.granted) - 1]], head)
+        return met
+
+    def _wish_of_some(self, table_id: TableId, owner: LockOwner) -> LockWish:
         """The table's row lock in shared mode, requested before the rows and in the same call: it orders this
         transaction against one that changes many rows of the table, so that neither waits for the other at its
         commit."""
         key = rows_hash(table_id)
         if key not in self._implied:
             self._implied[key] = table_id
-            self._shared_keys.add(key)
+            self._note_shared([key], owner)
         return LockWish(key, LockStrength.SHARE, key)
 
     def take_rows(self, table_id: TableId) -> bool:
@@ -279,7 +312,7 @@ class WriteLocks:
         if not self.waits or key in self._many:
             return False
         self._implied.setdefault(key, table_id)
-        self._shared_keys.add(key)
+        self._note_shared([key], self.owner)
         self._take_shared(self.owner, [LockWish(key, LockStrength.NO_KEY_UPDATE, key)], LockPolicy.WAIT)
         self._many.add(key)
         return True
@@ -287,9 +320,8 @@ class WriteLocks:
     def _acquire(self, write_lock: WriteLock, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
-        return locks.acquire(
-            self.owner, write_lock.lock, write_lock.strength, policy, self.timeout_ms, self._interrupts
-        )
+        limits = self.timeout_ms, self._interrupts, self.epoch.local_waits
+        return locks.acquire(self.owner, write_lock.lock, write_lock.strength, policy, *limits)
 
     # Resuming at an earlier statement.
 
@@ -312,6 +344,7 @@ class WriteLocks:
         self._give_up([key for key in keys[mark.keys :] if key not in kept])
         for key in keys[mark.keys :]:
             del self._implied[key]
+            self._unlocked.pop(key, None)
         while len(self.writes) > mark.writes:
             self.writes.popitem()
         self.met, self._awaited = {}, None
@@ -319,7 +352,10 @@ class WriteLocks:
     def _give_up(self, keys: Iterable[KeyHash]) -> None:
         released = [key for key in keys if key not in self._explicit]
         shared = [key for key in released if key in self._shared_keys]
-        self._shared_keys.difference_update(shared)
+        for key in shared:
+            del self._shared_keys[key]
+        for key in released:
+            self._unlocked.pop(key, None)
         self._many.difference_update(shared)
         for scope in self.scopes:
             for key in released:
@@ -351,7 +387,7 @@ class WriteLocks:
             return self._lock_free(write_locks, len(write_locks) if most is None else most)
         for write_lock in write_locks:
             self._acquire(write_lock, policy)
-        some = [self._wish_of_some(table_id)] if table_id is not None and policy is LockPolicy.WAIT else []
+        some = [self._wish_of_some(table_id, self.owner)] if table_id is not None and policy is LockPolicy.WAIT else []
         self._take_shared(self.owner, [*some, *(write_lock.wish for write_lock in write_locks)], policy)
         return [True] * len(write_locks)
 
@@ -375,7 +411,8 @@ class WriteLocks:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
         held = locks.holds(owner, wish.key)
-        if not locks.acquire(owner, wish.key, wish.strength, policy, self.timeout_ms, self._interrupts):
+        limits = self.timeout_ms, self._interrupts, self.epoch.local_waits
+        if not locks.acquire(owner, wish.key, wish.strength, policy, *limits):
             return False
         granted = False
         try:
@@ -393,7 +430,7 @@ class WriteLocks:
         if self.resumes:
             self._give_up([each for each in self._implied if each != key])
         self._awaited = key
-        self._shared_keys.add(key)
+        self._note_shared([key], self.owner)
         if self.waits and key in self._implied:
             self.epoch.contention.note([(key, self._implied[key])])
         self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
@@ -441,63 +478,3 @@ class WriteLocks:
         for scope in scopes:
             for owner in scope.owners:
                 self.epoch.locks.release_all(owner)
-
-
-def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
-    """An inserted row locks its unique keys: other writers of one of them wait."""
-    write_locks: list[WriteLock] = []
-    for row in rows:
-        if not plan.has_hidden_key:
-            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
-        write_locks += _claim_unique(plan, row)
-    return write_locks
-
-
-def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[WriteLock]:
-    write_locks: list[WriteLock] = []
-    for row in rows:
-        if not _is_own(plan.primary, buffer, row):
-            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
-        write_locks += _claim_unique(plan, row)
-    return write_locks
-
-
-def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
-    """A row whose keys do not change is locked in a mode that still lets others refer to it."""
-    write_locks: list[WriteLock] = []
-    width = plan.primary.key_width
-    for before, after in zip(old, new, strict=True):
-        taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
-        moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
-        strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
-        if not _is_own(plan.primary, buffer, before):
-            write_locks.append(_claim_row(plan.primary, before, strength))
-        if moves:
-            write_locks.append(_claim_row(plan.primary, after, strength))
-        write_locks += sorted(taken, key=lambda write_lock: write_lock.lock)
-    return write_locks
-
-
-def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:
-    """The lock on a row, by its primary key. Only a change of the key itself conflicts with rows that refer to it."""
-    encoded = plan.codec.encode(key)
-    of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
-    also = unique_hash(plan.index.id, encoded) if of_key else None
-    return WriteLock(entry_hash(plan.index.id, encoded), strength, also)
-
-
-def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
-    return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
-
-
-def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
-    for entry in plan.entries[1:]:
-        unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
-        if unique is not None:
-            yield WriteLock(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
-
-
-def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:
-    """A row that this transaction has written is locked by it already."""
-    own = buffer.indexes.get(plan.index.id)
-    return own is not None and plan.codec.encode(plan.stored(row)[: plan.key_width]) in own.entries

@@ -3,7 +3,8 @@
 A statement that writes a contended key locks it for all nodes when it runs, so that the second writer waits. Other keys
 are locked within the node only, which costs no round trip to the catalog. A node learns of contention from a conflict
 at COMMIT (`engine/session/block_resume.py`), from a lock wait, and from the log: another node has committed a key that
-this one has committed recently.
+this one has committed recently. From the log it also knows which tables other nodes write to: there a block locks the
+rows that it has changed before its client gets rows that might depend on them.
 
 **Invariant:** this is a heuristic only. A missing entry costs a conflict, a superfluous one a round trip.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from seachange.model.ids import CommitId, KeyHash, TableId
+from seachange.model.ids import CommitId, IndexId, KeyHash, TableId
 from seachange.runtime.clock import Clock
 
 # How long a key counts as contended after the last conflict.
@@ -36,6 +37,8 @@ class Contention:
         self._keys_of: dict[TableId, dict[KeyHash, int]] = {}
         # Commits that this node has sent, and when it has committed which keys.
         self._sent: set[CommitId] = set()
+        # Until when tables count as written to by other nodes, by their indexes.
+        self._elsewhere: dict[IndexId, int] = {}
         self._committed: dict[KeyHash, int] = {}
 
     @property
@@ -76,13 +79,15 @@ class Contention:
         """The commit was refused."""
         self._sent.discard(commit_id)
 
-    def learn(self, commit_id: CommitId, keys: Sequence[KeyHash]) -> None:
+    def learn(self, commit_id: CommitId, keys: Sequence[KeyHash], touched: Iterable[IndexId]) -> None:
         """Records a commit in the log, of this node or another."""
         is_own = commit_id in self._sent
         self._sent.discard(commit_id)
+        now = self._clock.steady_us()
+        if not is_own:
+            self._elsewhere.update(dict.fromkeys(touched, now + HOT_US))
         if len(keys) > LEARNED_KEYS_MAX:
             return
-        now = self._clock.steady_us()
         if not is_own:
             hot = [(key, None) for key in keys if self._committed.get(key, 0) > now - HOT_US]
             if hot:
@@ -92,6 +97,10 @@ class Contention:
             self._committed = {key: at for key, at in self._committed.items() if at > now - HOT_US}
         if len(self._committed) <= KEYS_MAX:
             self._committed.update(dict.fromkeys(keys, now))
+
+    def is_written_elsewhere(self, index_id: IndexId) -> bool:
+        """Whether another node has written to the index a short while ago."""
+        return self._elsewhere.get(index_id, 0) > self._clock.steady_us()
 
     def pick(self, table_id: TableId, keys: Iterable[KeyHash]) -> set[KeyHash]:
         """The keys of a table that are contended now."""

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
+from typing import Protocol
 
 from seachange import errors
 from seachange.engine.context.interrupts import SessionInterrupts
@@ -24,6 +26,9 @@ from seachange.engine.locks.lock_details import (
 )
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import CONFLICTS, LockMode, LockOwner, LockPolicy
+
+# How long a wait lasts before it is looked at.
+LONG_WAIT_S = 0.5
 
 
 class _Wake(Enum):
@@ -40,12 +45,27 @@ class _Waiter:
     strength: LockMode
     signal: threading.Event = field(default_factory=threading.Event)
     wake: _Wake | None = None
+    # It was served before those that came earlier, to end a cycle.
+    is_moved: bool = False
 
 
 @dataclass(slots=True)
 class _Lock:
     holders: dict[LockOwner, LockMode] = field(default_factory=dict)
     queue: deque[_Waiter] = field(default_factory=deque)
+
+
+class LongWait(Protocol):
+    """A wait that lasts."""
+
+    def look(self, blockers: frozenset[LockOwner]) -> float:
+        """Raises if it is not to go on; returns the seconds until the next look."""
+
+    def end(self) -> None: ...
+
+
+class LongWaits(Protocol):
+    def begin(self, owner: LockOwner) -> LongWait: ...
 
 
 class LockTable:
@@ -71,10 +91,11 @@ class LockTable:
         policy: LockPolicy = LockPolicy.WAIT,
         timeout_ms: int = 0,
         interrupts: SessionInterrupts | None = None,
+        watch: LongWaits | None = None,
     ) -> bool:
         """Takes the lock, waiting for it if the policy says so; returns False if it was skipped. Raises
         LockNotAvailable, DeadlockDetected, QueryCanceled, or StaleNode when the epoch ends. `timeout_ms` 0 means no
-        timeout."""
+        timeout; `watch` checks a wait that lasts."""
         with self._mutex:
             if self._ended:
                 raise errors.StaleNode(node=self._epoch)
@@ -91,7 +112,7 @@ class LockTable:
             # An interrupt that arrived earlier found no waiter.
             if interrupts is not None and interrupts.is_set:
                 self._wake(waiter, _Wake.CANCELED)
-        self._await(waiter, timeout_ms)
+        self._await(waiter, timeout_ms, watch)
         return True
 
     def is_free(self, owner: LockOwner, key: KeyHash, strength: LockMode) -> bool:
@@ -156,16 +177,22 @@ class LockTable:
     def _blockers(self, lock: _Lock, waiter: _Waiter) -> Iterator[int]:
         """The actors that a request waits for: conflicting holders and, unless the actor holds the lock in some mode
         already, earlier waiters."""
-        conflicting = CONFLICTS[waiter.strength]
-        mine = waiter.owner.actor
-        yield from (o.actor for o, s in lock.holders.items() if o.actor != mine and s in conflicting)
+        return (owner.actor for owner in self._blocking(lock, waiter))
+
+    def _blocking(self, lock: _Lock, waiter: _Waiter) -> Iterator[LockOwner]:
+        conflicting, mine = CONFLICTS[waiter.strength], waiter.owner.actor
+        yield from (o for o, s in lock.holders.items() if o.actor != mine and s in conflicting)
         if _has_part(lock, mine):
             return
         for earlier in lock.queue:
             if earlier is waiter:
                 return
             if earlier.strength in conflicting:
-                yield earlier.owner.actor
+                yield earlier.owner
+
+    def _holders_against(self, lock: _Lock, waiter: _Waiter) -> Iterator[int]:
+        conflicting, mine = CONFLICTS[waiter.strength], waiter.owner.actor
+        return (o.actor for o, s in lock.holders.items() if o.actor != mine and s in conflicting)
 
     def _enqueue(self, lock: _Lock, waiter: _Waiter) -> None:
         # A lock upgrade goes first: the waiters in the queue wait for its holder anyway.
@@ -174,12 +201,26 @@ class LockTable:
         else:
             lock.queue.append(waiter)
         self._waiting[waiter.owner.actor] = waiter
-        cycle = self._find_cycle(waiter.owner.actor)
-        if cycle:
+        while waiter.wake is None and (cycle := self._find_cycle(waiter.owner.actor)):
+            if self._serve_first(cycle):
+                continue
             problem = errors.DeadlockDetected(self._describe_cycle(cycle))
             self._forget(waiter)
             raise problem
         self.waits += 1
+
+    def _serve_first(self, cycle: Sequence[int]) -> bool:
+        """Whether a cycle runs through the order of a queue: then who waits for no holder in it goes first, once."""
+        for actor, blocker in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+            waiter = self._waiting[actor]
+            lock = self._locks[waiter.key]
+            if not waiter.is_moved and blocker not in self._holders_against(lock, waiter):
+                waiter.is_moved = True
+                lock.queue.remove(waiter)
+                lock.queue.appendleft(waiter)
+                self._pass_on(waiter.key, lock)
+                return True
+        return False
 
     def _find_cycle(self, start: int) -> list[int]:
         """The actors of a cycle, beginning with `start`. A cycle is closed by its last wait, so it is enough to search
@@ -247,9 +288,13 @@ class LockTable:
 
     # Waiting, outside the mutex.
 
-    def _await(self, waiter: _Waiter, timeout_ms: int) -> None:
+    def _await(self, waiter: _Waiter, timeout_ms: int, watch: LongWaits | None) -> None:
+        timeout_s = timeout_ms / 1_000 if timeout_ms else None
         try:
-            waiter.signal.wait(timeout_ms / 1_000 if timeout_ms else None)
+            if watch is None:
+                waiter.signal.wait(timeout_s)
+            else:
+                self._await_watched(waiter, timeout_s, watch)
         finally:
             with self._mutex:
                 holders = self._holders_of(self._locks[waiter.key], waiter) if waiter.wake is None else None
@@ -264,6 +309,23 @@ class LockTable:
                 raise errors.StaleNode(node=self._epoch)
             case _:
                 return
+
+    def _await_watched(self, waiter: _Waiter, timeout_s: float | None, watch: LongWaits) -> None:
+        left_s, pause_s = inf if timeout_s is None else timeout_s, LONG_WAIT_S
+        if waiter.signal.wait(min(left_s, pause_s)):
+            return
+        long = watch.begin(waiter.owner)
+        try:
+            while (left_s := left_s - pause_s) > 0:
+                with self._mutex:
+                    if waiter.wake is not None:
+                        return
+                    blockers = frozenset(self._blocking(self._locks[waiter.key], waiter))
+                pause_s = long.look(blockers)
+                if waiter.signal.wait(min(left_s, pause_s)):
+                    return
+        finally:
+            long.end()
 
 
 def _has_part(lock: _Lock, actor: int) -> bool:

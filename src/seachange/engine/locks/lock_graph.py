@@ -30,12 +30,17 @@ def blockers(queues: LockQueues, wait: LockWait) -> set[Party]:
     """Conflicting holders and, unless it holds the lock in some mode already, earlier waiters."""
     me = Party(wait.epoch, wait.actor)
     conflicting = CONFLICTS[wait.strength]
-    holders = [held for held in queues.held if held.key == wait.key]
-    found = {Party(h.epoch, h.actor) for h in holders if h.strength in conflicting}
-    if all(Party(h.epoch, h.actor) != me for h in holders):
+    found = holders_against(queues, wait)
+    if all(Party(h.epoch, h.actor) != me for h in queues.held if h.key == wait.key):
         earlier = [w for w in queues.waits if w.key == wait.key and w.turn < wait.turn and w.strength in conflicting]
         found.update(Party(w.epoch, w.actor) for w in earlier)
     return found - {me}
+
+
+def holders_against(queues: LockQueues, wait: LockWait) -> set[Party]:
+    conflicting = CONFLICTS[wait.strength]
+    held = [h for h in queues.held if h.key == wait.key and h.strength in conflicting]
+    return {Party(h.epoch, h.actor) for h in held} - {Party(wait.epoch, wait.actor)}
 
 
 def find_cycle(queues: LockQueues, local: Mapping[int, Set[int]], me: Party) -> tuple[Party, ...] | None:
@@ -59,11 +64,26 @@ def find_cycle(queues: LockQueues, local: Mapping[int, Set[int]], me: Party) -> 
     return None
 
 
-def find_victim(queues: LockQueues, cycle: tuple[Party, ...], me: Party) -> Party:
-    """The last waiter among those that see the cycle: all of them, if every wait is in the catalog, else those of the
-    node. Every node that looks chooses the same victim."""
+def find_overtaker(queues: LockQueues, cycle: tuple[Party, ...], moved: Set[Party]) -> LockWait | None:
+    """A wait in the cycle for a party that does not hold the lock, but is ahead in its queue: served first, it ends the
+    cycle without a victim. `moved` have been served first before."""
+    following = (*cycle[1:], cycle[0])
+    waits = [(find_wait(queues, party), blocker) for party, blocker in zip(cycle, following, strict=True)]
+    found = [
+        wait
+        for wait, blocker in waits
+        if wait is not None
+        and blocker in blockers(queues, wait) - holders_against(queues, wait)
+        and Party(wait.epoch, wait.actor) not in moved
+    ]
+    return max(found, key=lambda wait: wait.turn, default=None)
+
+
+def find_victim(queues: LockQueues, cycle: tuple[Party, ...]) -> Party | None:
+    """The last to wait. All who look choose the same: as long as a wait of the cycle is not in the catalog, which long
+    waits inside a node come to be, there is none."""
     waits = {Party(w.epoch, w.actor): w for w in queues.waits}
     following = (*cycle[1:], cycle[0])
-    is_seen_by_all = all(p in waits and n in blockers(queues, waits[p]) for p, n in zip(cycle, following, strict=True))
-    candidates = [p for p in cycle if p in waits and (is_seen_by_all or p.epoch == me.epoch)]
-    return max(candidates, key=lambda party: waits[party].turn, default=me)
+    if not all(p in waits and n in blockers(queues, waits[p]) for p, n in zip(cycle, following, strict=True)):
+        return None
+    return max(cycle, key=lambda party: waits[party].turn)

@@ -27,11 +27,10 @@ from seachange.engine.locks.lock_details import (
     describe_key,
     name_party,
 )
-from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_victim, find_wait
+from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_overtaker, find_victim, find_wait
 from seachange.model.ids import Epoch, KeyHash, Seq
 from seachange.model.locking import (
     CONFLICTS,
-    LockMode,
     LockOwner,
     LockPolicy,
     LockQueues,
@@ -188,21 +187,39 @@ class SharedLocks:
         described = []
         for party, blocker in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
             wait = find_wait(queues, party)
-            waits_for: tuple[LockMode, KeyHash] | None = None
-            if wait is not None and blocker in blockers(queues, wait):
+            waits_for = self._local.wait_of(party.actor) if party.epoch == self._epoch else None
+            if waits_for is None and wait is not None and blocker in blockers(queues, wait):
                 waits_for = wait.strength, wait.key
-            elif party.epoch == self._epoch:
-                waits_for = self._local.wait_of(party.actor)
             # A waiter within a node may have continued since.
             if waits_for is not None:
                 names = name_party(party, self._epoch), name_party(blocker, self._epoch)
                 described.append(DescribedWait(names[0], *waits_for, names[1]))
         return describe_cycle(described, self._describe)
 
+    def judge(
+        self, queues: LockQueues, me: Party, suspected: tuple[Party, ...] | None, moved: set[Party]
+    ) -> tuple[Party, ...] | None:
+        """Gives a cycle of waits through `me`. The node's own waits are not of the same moment as the queues: a cycle
+        that is seen twice is ended."""
+        cycle = find_cycle(queues, self._local.waits_for(), me)
+        if cycle is not None and cycle == suspected:
+            self._end_cycle(queues, cycle, me, moved)
+        return cycle
+
+    def _end_cycle(self, queues: LockQueues, cycle: tuple[Party, ...], me: Party, moved: set[Party]) -> None:
+        """As PostgreSQL does: by another order of a queue if that helps, else by a victim. All who see the cycle do."""
+        ahead = find_overtaker(queues, cycle, moved)
+        if ahead is not None:
+            moved.add(Party(ahead.epoch, ahead.actor))
+            self._catalog.serve_first(ahead)
+        elif find_victim(queues, cycle) == me:
+            raise errors.DeadlockDetected(self._describe_cycle(queues, cycle))
+
     def _look_until_free(self, me: Party, interrupts: SessionInterrupts, timeout_ms: int) -> None:
         begun_us = looked_us = self._clock.steady_us()
         pause_s = PAUSE_S_MIN
         suspected: tuple[Party, ...] | None = None
+        moved: set[Party] = set()
         while True:
             interrupts.pause(pause_s)
             is_short = self._clock.steady_us() - begun_us < SHORT_WAIT_US
@@ -212,11 +229,7 @@ class SharedLocks:
             # Without a wait the epoch has ended, which the next call reports.
             if wait is None or not blockers(queues, wait):
                 return
-            # The node's own waits are read at a different time, so a cycle counts when it is seen twice.
-            cycle = find_cycle(queues, self._local.waits_for(), me)
-            if cycle is not None and cycle == suspected and find_victim(queues, cycle, me) == me:
-                raise errors.DeadlockDetected(self._describe_cycle(queues, cycle))
-            suspected = cycle
+            suspected = self.judge(queues, me, suspected, moved)
             now_us = self._clock.steady_us()
             if timeout_ms and now_us - begun_us >= timeout_ms * _MS:
                 raise errors.LockTimeout(self._describe_blockers(queues, wait))

@@ -104,16 +104,33 @@ class NodeTableLocks:
                         found.append(replace(lock, fastpath=True))
         return found
 
+    def write_down(self, held: Sequence[tuple[LockOwner, LockWish]]) -> None:
+        """Locks of others in this node, which end with what their owners' locks end with."""
+        owners = {owner for owner, _ in held}
+        scopes = [
+            (ticket, scope)
+            for ticket, transaction in self._open.copy().items()
+            for scope in tuple(transaction.scopes)
+            if not owners.isdisjoint(scope.owners)
+        ]
+        self._send(0, scopes, held)
+
     def _answer(self, upto: int, requests: Sequence[LockWait]) -> None:
         found = list(self._held_against(requests))
-        for _, scope, _ in found:
-            scope.is_shared = True
-        self._catalog.answer_requests(self._epoch, upto, [(scope.owner, wish) for _, scope, wish in found])
+        held = [(scope.owner, wish) for _, scope, wish in found]
+        self._send(upto, [(ticket, scope) for ticket, scope, _ in found], held)
         self._answered = upto
-        for ticket, scope, _ in found:
+
+    def _send(
+        self, upto: int, scopes: Sequence[tuple[int, LockScope]], held: Sequence[tuple[LockOwner, LockWish]]
+    ) -> None:
+        for _, scope in scopes:
+            scope.is_shared = True
+        self._catalog.answer_requests(self._epoch, upto, held)
+        for ticket, scope in scopes:
             transaction = self._open.get(ticket)
             if transaction is None or scope not in transaction.scopes:
-                self._shared.release_scopes(scope.owner.actor, (scope.owner.scope,))
+                self._shared.release_scopes(scope.owner.actor, tuple(owner.scope for owner in scope.owners))
 
     def _held_against(self, requests: Sequence[LockWait]) -> Iterator[tuple[int, LockScope, LockWish]]:
         for ticket, transaction in self._open.copy().items():

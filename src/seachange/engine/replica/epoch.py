@@ -17,6 +17,7 @@ from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.engine.locks.contention import Contention
 from seachange.engine.locks.key_locks import LockTable
+from seachange.engine.locks.local_waits import LocalWaits
 from seachange.engine.locks.lock_details import describe_key
 from seachange.engine.locks.shared_locks import SharedLocks
 from seachange.engine.locks.table_locks import NodeTableLocks
@@ -70,6 +71,7 @@ class EpochState:
         self.locks = LockTable(self.epoch, self._describe_key)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
+        self.local_waits = LocalWaits(catalog, self.epoch, self.shared, self.tables)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
         # Before the first transaction: a lock may have been requested before this node was registered.
         self.tables.refresh()
@@ -165,7 +167,7 @@ class EpochState:
             self.schemas.apply(entry.seq, entry.descriptors)
             self.registry.note_publication(entry.seq)
         self.conflicts.add(entry)
-        self.contention.learn(entry.commit_id, entry.writes)
+        self.contention.learn(entry.commit_id, entry.writes, entry.touched)
         self.images.apply(entry)
         self.applied = entry.seq
 
@@ -193,7 +195,7 @@ class EpochState:
                 if isinstance(descriptor.body, Table):
                     self.images.learn(descriptor.body)
         self.conflicts.add(entry)
-        self.contention.learn(entry.commit_id, entry.writes)
+        self.contention.learn(entry.commit_id, entry.writes, entry.touched)
         for local in member.local:
             self.images.add_local(local.index_id, entry.seq, local.layout_id, local.ops, local.rows)
         self.applied = entry.seq

@@ -11,6 +11,10 @@ written to its tables since, by others or by the block.
 
 **Invariant:** a block that waits to be resumed releases no more than it would have locked later, so it closes no cycle
 that its statements would not have closed.
+
+Of a client that has got no rows since, no result can differ. So before it gets rows that may depend on what the block
+has changed in tables to which other nodes write, the changed rows are locked for all nodes (`secure`), and the block
+goes back there and then if another node has overtaken it.
 """
 
 from __future__ import annotations
@@ -27,8 +31,10 @@ from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.session.statement_loop import StatementRunner
 from seachange.engine.transaction.transaction import Transaction
 from seachange.engine.transaction.transaction_writes import Checkpoint
+from seachange.engine.transaction.validate import conflict_with
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.isolation import Isolation
+from seachange.model.locking import LockPolicy
 from seachange.sql.port.result import Result
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.storage.keys import entry_hash, unique_hash
@@ -87,10 +93,26 @@ class BlockStatements:
     def run(self, call: StatementCall, transaction: Transaction) -> Result:
         if transaction.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
             self.forget()
-            return self._runner.run(call, transaction)
+            result = self._runner.run(call, transaction)
+            # What a block writes after a schema change is not written again: other nodes wait for it.
+            transaction.write_locks.is_shared |= bool(transaction.pending)
+            return result
         if len(self._steps) >= STEPS_MAX:
             self.forget()
+        if call.prepared.shows_rows:
+            self._secure(transaction)
+        transaction.write_locks.is_shown = call.prepared.shows_rows
         return self._perform(call, transaction, transaction.checkpoint(), {})
+
+    def _secure(self, transaction: Transaction) -> None:
+        """The statement to come sees what other nodes cannot change any more."""
+        policy = LockPolicy.NOWAIT if self.can_resume(transaction) else LockPolicy.WAIT
+        met = transaction.write_locks.secure(policy)
+        if met:
+            transaction.write_locks.note_conflicts(met)
+            if not self.resume(transaction):
+                raise conflict_with(max(met.values()))
+            transaction.start_statement()
 
     def _perform(self, call: StatementCall, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
         transaction.seen.clear()

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.row_locks import claim_key
 from seachange.engine.buffer.write_buffer import IndexBuffer, RowsFit, StagedFile
-from seachange.engine.buffer.write_locks import LockedRow, claim_key
+from seachange.engine.buffer.write_locks import LockedRow
 from seachange.engine.constraints.foreign_key import WritingTransaction
 from seachange.engine.encode.derive import Failures, compile_derivation
 from seachange.engine.encode.write_plan import EntryPlan, compile_read, is_drawn_unseen, pick_columns

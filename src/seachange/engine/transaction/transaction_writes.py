@@ -15,19 +15,10 @@ import pyarrow as pa
 from seachange import errors
 from seachange.changer.job import Job, job_change
 from seachange.engine.buffer.declarations import DeclarationsMark
+from seachange.engine.buffer.row_locks import WriteLock, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.buffer.row_writer import RowWriter
 from seachange.engine.buffer.segment_staging import abandon
-from seachange.engine.buffer.write_locks import (
-    LOCKED_ROWS_MAX,
-    LockedRow,
-    StepMark,
-    WriteLock,
-    WriteLocksMark,
-    claim_deletes,
-    claim_inserts,
-    claim_key,
-    claim_updates,
-)
+from seachange.engine.buffer.write_locks import LOCKED_ROWS_MAX, LockedRow, StepMark, WriteLocksMark
 from seachange.engine.bulk.bulk_change import BulkChange
 from seachange.engine.bulk.bulk_constraints import check_change, check_load
 from seachange.engine.bulk.bulk_insert import BulkInsert
@@ -322,7 +313,7 @@ class TransactionWrites(TransactionReads):
         if self.isolation is Isolation.SERIALIZABLE:
             # That a key is taken is something read, even if the statement fails for it.
             self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in write_locks])
-        self.write_locks.take(write_locks, self.snapshot, plan.table.id, changes)
+        self.write_locks.take(write_locks, self.snapshot, plan.table, changes)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         self.declared.addressed.add(table.id)
@@ -361,7 +352,7 @@ class TransactionWrites(TransactionReads):
             write_locks = claim_deletes(writer.plan, self.buffer, self.each(old))
             if len(write_locks) > LOCKED_ROWS_MAX:
                 self._take_rows(writer.plan)
-            self.write_locks.take(write_locks, self.snapshot, table.id)
+            self.write_locks.take(write_locks, self.snapshot, table)
         for row in self.each(old):
             writer.delete(row)
 

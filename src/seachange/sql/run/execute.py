@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+from sqlglot import exp
+
 from seachange import errors
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain, RoleStatement
@@ -69,9 +71,38 @@ class Prepared:
         return isinstance(self.parsed, TreeStatement) and self.parsed.tree.args.get("order") is not None
 
     @property
+    def shows_rows(self) -> bool:
+        """Whether what its client gets, rows or how many there were, depends on rows that it does not name one by one:
+        not a change of the row with a given key, nor new rows that it brings itself."""
+        if not isinstance(self.parsed, TreeStatement):
+            return False
+        tree = self.parsed.tree
+        if self.command == "SELECT":
+            return tree.find(exp.Table) is not None
+        if isinstance(tree, exp.Insert):
+            brings = isinstance(tree.expression, exp.Values)
+            return not brings or (tree.args.get("conflict") is not None and tree.args.get("returning") is not None)
+        if not isinstance(tree, exp.Update | exp.Delete) or tree.args.get("returning") is not None:
+            return True
+        return bool(tree.args.get("from_") or tree.args.get("using")) or not _is_of_values(tree.args.get("where"))
+
+    @property
     def is_brief(self) -> bool:
         """Whether its result is one row, found by its key, that is likely to be in memory."""
         return self.plan is not None and isinstance(self.plan[0], Select) and self.plan[0].is_by_key
+
+
+def _is_of_values(where: exp.Expr | None) -> bool:
+    """Whether a condition says which values columns have, and nothing else."""
+    if where is None:
+        return False
+    condition = where.this
+    return all(
+        isinstance(each, exp.EQ)
+        and isinstance(each.this, exp.Column)
+        and each.expression.find(exp.Column, exp.Query) is None
+        for each in (condition.flatten() if isinstance(condition, exp.And) else (condition,))
+    )
 
 
 def _is_writing(parsed: Parsed) -> bool:

@@ -1,0 +1,114 @@
+"""Which keys a statement locks for the rows that it writes: of the rows themselves, and unique ones.
+
+**Invariant:** a row that the transaction has written already is locked no second time. Rows are locked in the order of
+their primary keys: two statements that change the same rows do not lock each other out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from seachange.engine.buffer.write_buffer import WriteBuffer
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.model.ids import KeyHash
+from seachange.model.locking import LockStrength, LockWish
+from seachange.storage.keys import entry_hash, unique_hash
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLock:
+    """`lock` is the key that others wait for; the commit also checks `also`."""
+
+    lock: KeyHash
+    strength: LockStrength
+    also: KeyHash | None = None
+
+    @property
+    def wish(self) -> LockWish:
+        """The lock between nodes. A key-share lock conflicts only with writes to the key itself."""
+        guard = self.also if self.strength is LockStrength.KEY_SHARE else None
+        return LockWish(self.lock, self.strength, self.lock if guard is None else guard)
+
+    @property
+    def written(self) -> Iterator[KeyHash]:
+        """The keys that the commit of a locked row declares as written; transactions that rely on them conflict."""
+        if self.strength >= LockStrength.NO_KEY_UPDATE:
+            yield self.lock
+        if self.strength is LockStrength.UPDATE and self.also is not None:
+            yield self.also
+
+    @property
+    def shared(self) -> Iterator[KeyHash]:
+        """The keys that the commit declares as relied upon: the row, or its key only."""
+        if self.strength is LockStrength.SHARE:
+            yield self.lock
+        if self.strength is LockStrength.KEY_SHARE and self.also is not None:
+            yield self.also
+
+
+def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
+    """An inserted row locks its unique keys: other writers of one of them wait."""
+    write_locks: list[WriteLock] = []
+    for row in rows:
+        if not plan.has_hidden_key:
+            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(plan, row)
+    return write_locks
+
+
+def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[WriteLock]:
+    write_locks: list[WriteLock] = []
+    for row in sorted(rows, key=lambda row: _place(plan.primary, row)):
+        if not _is_own(plan.primary, buffer, row):
+            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(plan, row)
+    return write_locks
+
+
+def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
+    """A row whose keys do not change is locked in a mode that still lets others refer to it."""
+    write_locks: list[WriteLock] = []
+    width = plan.primary.key_width
+    for before, after in sorted(zip(old, new, strict=True), key=lambda pair: _place(plan.primary, pair[0])):
+        taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
+        moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
+        strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
+        if not _is_own(plan.primary, buffer, before):
+            write_locks.append(_claim_row(plan.primary, before, strength))
+        if moves:
+            write_locks.append(_claim_row(plan.primary, after, strength))
+        write_locks += sorted(taken, key=lambda write_lock: write_lock.lock)
+    return write_locks
+
+
+def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:
+    """The lock on a row, by its primary key. Only a change of the key itself conflicts with rows that refer to it."""
+    encoded = plan.codec.encode(key)
+    of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
+    also = unique_hash(plan.index.id, encoded) if of_key else None
+    return WriteLock(entry_hash(plan.index.id, encoded), strength, also)
+
+
+def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
+    return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
+
+
+def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
+    for entry in plan.entries[1:]:
+        unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
+        if unique is not None:
+            yield WriteLock(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
+
+
+def _place(plan: EntryPlan, row: Row) -> bytes:
+    return plan.codec.encode(plan.stored(row)[: plan.key_width])
+
+
+def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:
+    """A row that this transaction has written is locked by it already."""
+    own = buffer.indexes.get(plan.index.id)
+    return own is not None and plan.codec.encode(plan.stored(row)[: plan.key_width]) in own.entries
