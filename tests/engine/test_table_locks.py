@@ -57,7 +57,7 @@ def until(fact: Callable[[], bool], waiting: Future[object] | None = None) -> No
 def start(pool: ThreadPoolExecutor, session: Session, statement: str) -> Future[object]:
     """Runs it in a thread, and returns when it waits for a lock."""
     future: Future[object] = pool.submit(session.execute, statement)
-    until(lambda: is_waiting(session), future)
+    until(lambda: is_waiting(session) or session.node.epoch.locks.waiting > 0, future)
     assert not future.done() or future.exception() is not None, f"{statement} did not wait"
     return future
 
@@ -232,12 +232,55 @@ def test_schema_changes_wait_for_it(sessions: tuple[Session, Session], pool: Thr
     assert holder.execute("select more from t where id = 1").rows == [(7,)]
 
 
+LABELS = ("comment on table t is 'a'", "comment on column t.n is 'b'", "alter table t owner to r")
+
+
+@pytest.mark.parametrize("statement", ["vacuum t", "vacuum", *LABELS])
+def test_vacuum_comment_and_owner_wait_for_it(
+    sessions: tuple[Session, Session], pool: ThreadPoolExecutor, statement: str
+):
+    holder, other = sessions
+    holder.execute("create role r")
+    holder.execute("begin; lock table t in share update exclusive mode")
+    waiting = start(pool, other, statement)
+    holder.execute("commit")
+    waiting.result(PATIENCE_S)
+
+
+def test_an_open_comment_is_waited_for(sessions: tuple[Session, Session]):
+    other, locker = sessions
+    other.execute(f"begin; {LABELS[0]}; {LABELS[1]}")
+    with pytest.raises(errors.LockNotAvailable):
+        locker.execute("begin; lock table t in share update exclusive mode nowait")
+    other.execute("commit")
+    locker.execute("rollback; begin; lock table t in share update exclusive mode nowait; commit")
+
+
+@pytest.mark.parametrize("statement", LABELS)
+def test_comment_and_owner_do_not_wait_for_writers_nor_writers_for_them(
+    sessions: tuple[Session, Session], statement: str
+):
+    writer, other = sessions
+    writer.execute("create role r")
+    writer.execute(f"begin; {WRITE}")
+    other.execute(f"set lock_timeout = '1s'; begin; {statement}")
+    writer.execute("set lock_timeout = '1s'; update t set n = 3 where id = 1; commit")
+    other.execute("commit")
+    assert other.execute("select count(*) from t").rows == [(3,)]
+
+
+def test_grant_and_revoke_do_not_wait_for_it(sessions: tuple[Session, Session]):
+    holder, other = sessions
+    holder.execute("create role r")
+    holder.execute("begin; lock table t in exclusive mode")
+    other.execute("set lock_timeout = '1s'; grant select on t to r; revoke select on t from r")
+
+
 def test_it_waits_for_a_schema_change_in_a_block(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
     other, holder = sessions
     other.execute("begin; alter table t rename to old; create table t (id int primary key)")
     holder.execute("begin")
-    locking: Future[object] = pool.submit(holder.execute, "lock table t in share mode")
-    until(lambda: is_waiting(holder) or holder.node.epoch.locks.waiting > 0, locking)
+    locking = start(pool, holder, "lock table t in share mode")
     other.execute("commit")
     locking.result(PATIENCE_S)
     # The name is that of the new table, which is the one that is locked.

@@ -186,6 +186,11 @@ class WriteLocks:
 
     def lock_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> None:
         """Takes one of the other modes. Schema changes of the table wait for the end of the transaction too."""
+        owner = self.take_table(table_id, mode, policy)
+        change = change_hash(table_id)
+        self.take_shared(owner, LockWish(change, LockStrength.SHARE, change), policy)
+
+    def take_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> LockOwner:
         owner = LockOwner(self._actor, self.epoch.registry.new_scope())
         self.scopes[-1].strong.append(owner)
         stops_writers = TableLock.ROW_EXCLUSIVE in CONFLICTS[mode]
@@ -194,8 +199,7 @@ class WriteLocks:
             self._take_strong(owner, wish, policy)
         else:
             self._take_shared(owner, [wish], policy)
-        change = change_hash(table_id)
-        self.take_shared(owner, LockWish(change, LockStrength.SHARE, change), policy)
+        return owner
 
     @property
     def strong_locks(self) -> int:

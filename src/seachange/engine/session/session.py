@@ -31,7 +31,7 @@ from seachange.engine.session.session_transactions import SessionTransactions
 from seachange.engine.session.statement_guard import Guard
 from seachange.engine.session.statement_loop import StatementLoop, StatementRunner, run_current
 from seachange.engine.session.transaction_block import TransactionBlock
-from seachange.engine.session.vacuum import maintain, tables_of
+from seachange.engine.session.vacuum import await_table_locks, maintain, tables_of
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
@@ -322,7 +322,9 @@ class Session:
             raise errors.ActiveTransaction(detail="VACUUM cannot run inside a transaction block")
         with self._guard.statement():
             tables, _ = self._loop.commit(partial(tables_of, statement), may_write=False, retries_max=0)
-            maintain(self.node, tables, statement.full, self.settings.for_jobs(), self._jobs.statement())
+            for table in tables:
+                self._loop.commit(partial(await_table_locks, table), may_write=False, retries_max=0)
+                maintain(self.node, table, statement.full, self.settings.for_jobs(), self._jobs.statement())
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
         self.in_transaction(lambda transaction: transaction.set_constraints(names, deferred))

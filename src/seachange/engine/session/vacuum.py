@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from seachange import errors
 from seachange.changer.job import job_change, upkeep_job
 from seachange.changer.ports import Lost
@@ -34,19 +32,24 @@ def tables_of(statement: Vacuum, transaction: Transaction) -> tuple[Table, ...]:
     return named
 
 
+def await_table_locks(table: Table, transaction: Transaction) -> None:
+    """Waits for other sessions that have locked the table by LOCK TABLE. One that locks it afterwards does not wait for
+    the job, which changes no rows."""
+    transaction.await_table_locks(table)
+
+
 def maintain(
-    node: Node, tables: Sequence[Table], full: bool, settings: tuple[tuple[str, str], ...], statement: JobStatement
+    node: Node, table: Table, full: bool, settings: tuple[tuple[str, str], ...], statement: JobStatement
 ) -> None:
-    """One job after the other, each held by this node until it has ended."""
-    for table in tables:
-        job_id = node.parts.catalog.new_job_id()
-        node.jobs.hold(job_id)
-        try:
-            _create(node, job_id, table, full, settings)
-        except BaseException:
-            node.jobs.let_go(job_id)
-            raise
-        statement.run(job_id)
+    """Runs the job of a table, held by this node until it has ended."""
+    job_id = node.parts.catalog.new_job_id()
+    node.jobs.hold(job_id)
+    try:
+        _create(node, job_id, table, full, settings)
+    except BaseException:
+        node.jobs.let_go(job_id)
+        raise
+    statement.run(job_id)
 
 
 def _create(node: Node, job_id: JobId, table: Table, full: bool, settings: tuple[tuple[str, str], ...]) -> None:

@@ -391,6 +391,12 @@ class TransactionSchema:
         elif self.write_locks.table_modes.get(table.id, 0) < mode:
             self.write_locks.hold_table(table.id, mode, policy)
 
+    def await_table_locks(self, table: Table) -> None:
+        """As LOCK TABLE in SHARE UPDATE EXCLUSIVE mode, but without waiting for open schema changes. Writers and
+        commits do not wait for that mode."""
+        if self.write_locks.waits and not is_temporary(table.schema) and not self.pending.is_new(table):
+            self.write_locks.take_table(table.id, TableLock.SHARE_UPDATE_EXCLUSIVE, LockPolicy.WAIT)
+
     def use_locked(self, table: Table) -> None:
         """LOCK TABLE is a use of the table, as it is once the lock was granted."""
         if self.isolation is Isolation.READ_COMMITTED and not self.pending.changes(table):

@@ -164,7 +164,9 @@ class TransactionWrites(TransactionReads):
         if isinstance(before, Role) and (after is None or after.name != before.name):
             self.declared.changed.setdefault(role_hash(before.name), self.snapshot)
         if before is not None and after is not None and is_relabelled(before, after):
-            # Beside any other change, which is then made of what it finds.
+            # Beside any other change, which is then made of what it finds. As in PostgreSQL, GRANT waits for no lock.
+            if isinstance(after, Table) and replace(after.access, privileges=before.access.privileges) != before.access:
+                self.await_table_locks(after)
             return
         names = _names(after) ^ _names(before)
         table = after or before
