@@ -227,7 +227,7 @@ CASES = (
             ("KeepAsItIs", "set (fillfactor = 50)"),
             ("RenameColumn", "rename column v to y"),
             ("RenameConstraint", "rename constraint other_pkey to opk"),
-            ("SetCompression", "alter column v set compression default"),
+            ("SetColumnSetting", "alter column v set compression default"),
             ("SetDefault", "alter column v set default 5"),
             ("SetDefault", "alter column v drop default"),
             ("SetNotNull", "alter column id set not null"),

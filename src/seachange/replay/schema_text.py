@@ -9,6 +9,7 @@ from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Descriptor, EnumType, Schema, Sequence, View
 from seachange.model.schema.temporary import is_temporary
+from seachange.planner.elements.registry import COLUMN_SETTINGS
 from seachange.values.types import SqlType
 
 _REFERENCE = re.compile(r'"c([0-9]+)"')
@@ -104,8 +105,8 @@ class _Describer:
             parts.append(f"default {self._named(column.default)}")
         if column.generated is not None:
             parts.append(f"generated as {self._named(column.generated.text)}")
-        if column.compression is not None:
-            parts.append(f"compression {column.compression}")
+        settings = {name: getattr(column, name) for name in COLUMN_SETTINGS}
+        parts += [f"{name} {value}" for name, value in settings.items() if value is not None]
         return " ".join(parts)
 
     def _type(self, type_: SqlType) -> str:

@@ -30,7 +30,7 @@ from seachange.model.statements.table_statements import (
     RenameColumn,
     RenameConstraint,
     RenameTable,
-    SetCompression,
+    SetColumnSetting,
     SetDefault,
     SetExpression,
     SetIdentity,
@@ -64,7 +64,7 @@ def _(value: ColumnDefinition):
         value.generated and f"GENERATED ALWAYS AS {show(value.generated)} STORED",
         value.identity and show(value.identity),
         given(not value.nullable, "NOT NULL"),
-        value.compression and f"COMPRESSION {value.compression}",
+        *(f"{setting.upper()} {chosen}" for setting, chosen in value.settings),
     )
 
 
@@ -205,8 +205,8 @@ def _(value: DropExpression):
 
 
 @show.register
-def _(value: SetCompression):
-    return f"ALTER {ident(value.name)} SET COMPRESSION {value.method or 'DEFAULT'}"
+def _(value: SetColumnSetting):
+    return f"ALTER {ident(value.name)} SET {value.setting.upper()} {value.value or 'DEFAULT'}"
 
 
 @show.register

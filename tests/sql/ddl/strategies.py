@@ -57,7 +57,7 @@ from seachange.model.statements.table_statements import (
     RenameColumn,
     RenameConstraint,
     RenameTable,
-    SetCompression,
+    SetColumnSetting,
     SetDefault,
     SetExpression,
     SetIdentity,
@@ -169,8 +169,9 @@ def sequence_options(restarts):
 
 IDENTITIES = st.builds(IdentityDefinition, FLAGS, sequence_options(restarts=False))
 COMPRESSIONS = st.none() | st.sampled_from(["lz4", "zstd", "snappy", "none"])
+SETTINGS = COMPRESSIONS.map(lambda method: (("compression", method),) if method else ())
 COLUMNS = st.one_of(
-    st.builds(ColumnDefinition, NAMES, TYPES, FLAGS, st.none() | DEFAULTS, compression=COMPRESSIONS),
+    st.builds(ColumnDefinition, NAMES, TYPES, FLAGS, st.none() | DEFAULTS, settings=SETTINGS),
     st.builds(ColumnDefinition, NAMES, TYPES, FLAGS, generated=ROW_EXPRESSIONS),
     st.builds(ColumnDefinition, NAMES, st.sampled_from(INTEGERS), st.just(False), identity=IDENTITIES),
     st.builds(ColumnDefinition, NAMES, st.sampled_from(INTEGERS), st.just(False), serial=st.just(True)),
@@ -243,7 +244,7 @@ ACTIONS = st.one_of(
     st.builds(ValidateConstraint, NAMES),
     st.builds(AlterPrimaryKey, COLUMN_LISTS),
     st.builds(KeepAsItIs, st.none() | NAMES),
-    st.builds(SetCompression, NAMES, COMPRESSIONS),
+    st.builds(SetColumnSetting, NAMES, st.just("compression"), COMPRESSIONS),
 )
 RENAMES = st.one_of(
     st.builds(RenameColumn, NAMES, NAMES),

@@ -129,7 +129,7 @@ ACTIONS: dict[type[t.AlterAction], tuple[Need, ...]] = {
     t.RenameColumn: _NOTHING,
     t.RenameConstraint: _NOTHING,
     t.RenameTable: (_CREATE_ITS,),
-    t.SetCompression: _NOTHING,
+    t.SetColumnSetting: _NOTHING,
     t.SetDefault: _NOTHING,
     t.SetExpression: _NOTHING,
     t.SetIdentity: _NOTHING,

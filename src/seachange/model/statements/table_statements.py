@@ -15,6 +15,8 @@ from seachange.model.statements.object_statements import ObjectStatement, RoleSt
 from seachange.model.statements.session_statements import Explain, SessionStatement
 from seachange.values.types import SqlType
 
+SettingValue = str | int
+
 
 @dataclass(frozen=True, slots=True)
 class ConstantDefault:
@@ -86,8 +88,8 @@ class IdentityDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from a sequence of its
-    own."""
+    """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from a sequence of its own;
+    `settings` are those that are not the default."""
 
     name: str
     type: ColumnType
@@ -96,7 +98,7 @@ class ColumnDefinition:
     generated: ExpressionDefinition | None = None
     identity: IdentityDefinition | None = None
     serial: bool = False
-    compression: str | None = None
+    settings: tuple[tuple[str, SettingValue], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,11 +319,12 @@ class DropConstraint:
 
 
 @dataclass(frozen=True, slots=True)
-class SetCompression:
-    """`method` None: the default."""
+class SetColumnSetting:
+    """Such as SET COMPRESSION; `value` None: the default."""
 
     name: str
-    method: str | None
+    setting: str
+    value: SettingValue | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +379,7 @@ AlterAction = (
     | RenameTable
     | AlterColumnType
     | SetDefault
-    | SetCompression
+    | SetColumnSetting
     | SetNotNull
     | DropNotNull
     | SetExpression

@@ -29,6 +29,7 @@ from seachange.planner.builders.identity import add_identity_parts, add_serial
 from seachange.planner.builders.lookup import find_type
 from seachange.planner.builders.primary_key import drop_primary_key, refuse_second_key
 from seachange.planner.builders.rebuild import rebuild_primary
+from seachange.planner.elements.registry import COLUMN_SETTINGS
 from seachange.values.canonical import format_canonical
 from seachange.values.types import TEXT, SqlType, array_of
 
@@ -88,8 +89,8 @@ def define_column(draft: Draft, table_id: TableId, definition: statements.Column
         refuse_computed_enum(type_, "a generated value")
         bound = bind_generated(draft, table_id, column_id, definition.generated)
         draft.add(elements.ColumnGenerated(table_id, column_id, bound))
-    if definition.compression is not None:
-        draft.add(elements.ColumnCompression(table_id, column_id, definition.compression))
+    for setting, value in definition.settings:
+        draft.add(COLUMN_SETTINGS[setting](table_id, column_id, value))
     if definition.identity is not None:
         add_identity_parts(draft, table_id, column_id, definition.identity)
     if definition.serial:
@@ -257,12 +258,12 @@ def _forget_transient_defaults(draft: Draft, table_id: TableId, column_id: Colum
                 pass
 
 
-def set_compression(draft: Draft, table_id: TableId, action: statements.SetCompression) -> None:
-    """Of new files: those that exist keep theirs until they are compacted."""
+def set_column_setting(draft: Draft, table_id: TableId, action: statements.SetColumnSetting) -> None:
     column_id = draft.column(table_id, action.name)
-    old = draft.only(elements.ColumnCompression, table_id=table_id, column_id=column_id)
-    if action.method is not None:
-        draft.replace(old, elements.ColumnCompression(table_id, column_id, action.method))
+    kind = COLUMN_SETTINGS[action.setting]
+    old = draft.only(kind, table_id=table_id, column_id=column_id)
+    if action.value is not None:
+        draft.replace(old, kind(table_id, column_id, action.value))
     elif old is not None:
         draft.drop(old)
 
@@ -305,7 +306,7 @@ ACTIONS: dict[type, Callable[..., None]] = {
     statements.DropColumn: drop_column,
     statements.RenameColumn: rename_column,
     statements.SetDefault: set_default,
-    statements.SetCompression: set_compression,
+    statements.SetColumnSetting: set_column_setting,
     statements.SetNotNull: set_not_null,
     statements.DropNotNull: drop_not_null,
     statements.KeepAsItIs: keep_as_it_is,

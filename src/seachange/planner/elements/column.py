@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from seachange.model.change import elements
@@ -90,17 +91,22 @@ def _put_identity(identity: elements.ColumnIdentity, state: State) -> dict[str, 
     return {"identity": Identity(identity.sequence_id, identity.always)}
 
 
-def _take_compression(table_id: TableId, column: Column) -> Parts:
-    if column.compression is None:
-        return {}
-    return {elements.ColumnCompression(table_id, column.id, column.compression): State.PUBLIC}
+def _take_setting(kind: type[Any], setting: str, table_id: TableId, column: Column) -> Parts:
+    value = getattr(column, setting)
+    return {} if value is None else {kind(table_id, column.id, value): State.PUBLIC}
 
 
-def _put_compression(compression: elements.ColumnCompression, state: State) -> dict[str, Any]:
-    return {"compression": compression.method}
+def _put_setting(setting: str, element: Any, state: State) -> dict[str, Any]:
+    return {setting: getattr(element, fields(element)[-1].name)}
 
 
 _HOST = Host(COLUMNS, ("table_id", "column_id"))
+
+
+def _setting(kind: type[Any], setting: str, noun: str, since: int = 1) -> ElementSpec:
+    place = InColumn(partial(_take_setting, kind, setting), partial(_put_setting, setting))
+    return ElementSpec(kind, SIMPLE, noun, host=_HOST, in_column=place, setting=setting, since=since)
+
 
 COLUMN = Topic(
     specs=(
@@ -110,13 +116,7 @@ COLUMN = Topic(
             "NOT NULL of column",
             in_column=InColumn(_take_not_null, _put_not_null),
         ),
-        ElementSpec(
-            elements.ColumnCompression,
-            SIMPLE,
-            "compression of column",
-            host=_HOST,
-            in_column=InColumn(_take_compression, _put_compression),
-        ),
+        _setting(elements.ColumnCompression, "compression", "compression of column"),
         ElementSpec(
             elements.ColumnDefault,
             SIMPLE,

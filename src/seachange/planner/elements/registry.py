@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from seachange.model.change.elements import Element, NamespaceElement
 from seachange.model.schema.objects import Descriptor
 from seachange.planner.elements.column import COLUMN
@@ -40,6 +42,7 @@ def _turn(spec: ElementSpec) -> tuple[bool, bool]:
 
 # The order in which the parts of an object are dropped.
 DROP_ORDER: Kinds = tuple(spec.kind for spec in sorted(SPECS.values(), key=_turn))
+COLUMN_SETTINGS: dict[str, type[Any]] = {spec.setting: spec.kind for spec in SPECS.values() if spec.setting is not None}
 COLUMN_DROP_ORDER: Kinds = tuple(kind for kind in DROP_ORDER if SPECS[kind].in_column is not None)
 TABLE_DROP_ORDER: Kinds = tuple(
     kind for kind in DROP_ORDER if SPECS[kind].known_outside or SPECS[kind].refers is not None

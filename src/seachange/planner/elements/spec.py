@@ -76,7 +76,8 @@ class ElementSpec:
     """One kind of element. `noun` is what explanations call it. An element with a `host` is hidden as long as the host
     is, so it can be added, and reverted, together with it. `known_outside`: others than its own descriptor know of it
     (the schema its name, the garbage collector its data), so that DROP TABLE drops it by itself, as it drops what
-    `refers` to other objects."""
+    `refers` to other objects. `setting` is the field of a column that holds the value of the element, its last field;
+    statements, LIKE and replays treat all settings alike. `since` is the first release of rules that knows the kind."""
 
     kind: type[Element]
     lifecycle: Lifecycle
@@ -87,6 +88,8 @@ class ElementSpec:
     known_outside: bool = False
     in_column: InColumn | None = None
     form: ObjectForm | None = None
+    setting: str | None = None
+    since: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from seachange import errors
 from seachange.model.change.elements import Element
 from seachange.model.change.targets import GOAL_STATUS, Target
-from seachange.planner.elements.registry import LIFECYCLES, RULES
+from seachange.planner.elements.registry import LIFECYCLES, RULES, SPECS
 from seachange.planner.elements.rule import Rule
 from seachange.planner.lifecycles.lifecycle import Lifecycle
 
@@ -30,11 +30,15 @@ class Release:
     in_block: dict[type[Element], Lifecycle]
 
 
+def _known_by(number: int) -> dict[type[Element], Lifecycle]:
+    return {kind: lifecycle for kind, lifecycle in LIFECYCLES.items() if SPECS[kind].since <= number}
+
+
 _IN_BLOCK = {kind: lifecycle.in_block for kind, lifecycle in LIFECYCLES.items()}
 
 # Its nodes know constraints that are enforced or not there: they neither check nor record for one in VALIDATING.
-FIRST = Release(1, LIFECYCLES, RULES, in_block={})
-CURRENT = Release(2, LIFECYCLES, RULES, in_block=_IN_BLOCK)
+FIRST = Release(1, _known_by(1), RULES, in_block={})
+CURRENT = Release(2, _known_by(2), RULES, in_block=_IN_BLOCK)
 RELEASES: dict[int, Release] = {release.number: release for release in (FIRST, CURRENT)}
 
 

@@ -18,6 +18,7 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.schema.objects import Sequence
 from seachange.model.states import State
+from seachange.planner.elements.registry import COLUMN_SETTINGS
 from seachange.sql.port.port import TransactionPort
 
 _DUCKDB: Final = DuckDB()
@@ -58,9 +59,9 @@ def _columns(table: Table, like: statements.LikeClause, port: TransactionPort) -
                 definition = replace(definition, identity=_identity(column, port))
         elif "defaults" in like.including:
             definition = replace(definition, default=_default(column, port))
-        if "compression" in like.including:
-            definition = replace(definition, compression=column.compression)
-        yield definition
+        copied = {name: getattr(column, name) for name in COLUMN_SETTINGS if name in like.including}
+        settings = tuple((name, value) for name, value in copied.items() if value is not None)
+        yield replace(definition, settings=settings)
 
 
 def _default(column: Column, port: TransactionPort) -> statements.Default | None:

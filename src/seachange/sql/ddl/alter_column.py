@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.model import statements
-from seachange.sql.ddl.column import read_always, read_compression
+from seachange.sql.ddl.column import SETTINGS, read_always
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
 from seachange.sql.ddl.sequence import OptionReader, read_identity_options
@@ -20,6 +20,9 @@ def read_alter_column(reader: Reader) -> statements.AlterAction:
     for words, read in _FORMS:
         if reader.take(*words):
             return read(reader, name)
+    for word, (setting, read_value) in SETTINGS.items():
+        if reader.take("set", word):
+            return statements.SetColumnSetting(name, setting, read_value(reader))
     if take_column_storage(reader):
         return statements.KeepAsItIs(name)
     if reader.at("set") or reader.at("restart"):
@@ -49,10 +52,6 @@ def _set_default(reader: Reader, name: str) -> statements.AlterAction:
 
 def _drop_default(reader: Reader, name: str) -> statements.AlterAction:
     return statements.SetDefault(name, None)
-
-
-def _set_compression(reader: Reader, name: str) -> statements.AlterAction:
-    return statements.SetCompression(name, read_compression(reader))
 
 
 def _set_not_null(reader: Reader, name: str) -> statements.AlterAction:
@@ -107,7 +106,6 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader, str], statements.AlterAct
     (("type",), _type),
     (("set", "default"), _set_default),
     (("drop", "default"), _drop_default),
-    (("set", "compression"), _set_compression),
     (("set", "not", "null"), _set_not_null),
     (("drop", "not", "null"), _drop_not_null),
     (("set", "expression", "as"), _set_expression),

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seachange import errors
-from seachange.model.statements import ColumnDefinition, ColumnType, Default, ExpressionDefinition, IdentityDefinition
+from seachange.model.statements import (
+    ColumnDefinition,
+    ColumnType,
+    Default,
+    ExpressionDefinition,
+    IdentityDefinition,
+    SettingValue,
+)
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, compile_expression
@@ -57,7 +64,7 @@ class _Draft:
     default: Default | None = None
     generated: ExpressionDefinition | None = None
     identity: IdentityDefinition | None = None
-    compression: str | None = None
+    settings: dict[str, SettingValue | None] = field(default_factory=dict)
 
     def set_nullable(self, nullable: bool) -> None:
         if self.nullable is not None and self.nullable != nullable:
@@ -79,7 +86,7 @@ class _Draft:
             self.generated,
             self.identity,
             self.serial,
-            self.compression,
+            tuple((name, value) for name, value in self.settings.items() if value is not None),
         )
 
 
@@ -130,11 +137,11 @@ def _kept(reader: Reader, draft: _Draft) -> None:
 
 
 def _compression(reader: Reader, draft: _Draft) -> None:
-    draft.compression = read_compression(reader)
+    draft.settings["compression"] = _read_compression(reader)
 
 
-def read_compression(reader: Reader) -> str | None:
-    """After COMPRESSION. PostgreSQL's own method, pglz, means the default: Parquet does not have it."""
+def _read_compression(reader: Reader) -> str | None:
+    """PostgreSQL's own method, pglz, means the default: Parquet does not have it."""
     method = "default" if reader.take("default") else reader.name()
     if method in ("default", "pglz"):
         return None
@@ -190,3 +197,8 @@ _PROPERTIES: tuple[tuple[tuple[str, ...], Callable[[Reader, _Draft], None]], ...
     (("storage",), _kept),
     (("compression",), _compression),
 )
+
+# The settings that ALTER COLUMN ... SET changes: by keyword, the field of the column and the reader of its value.
+SETTINGS: dict[str, tuple[str, Callable[[Reader], SettingValue | None]]] = {
+    "compression": ("compression", _read_compression),
+}
