@@ -228,6 +228,7 @@ CASES = (
             ("RenameColumn", "rename column v to y"),
             ("RenameConstraint", "rename constraint other_pkey to opk"),
             ("SetColumnSetting", "alter column v set compression default"),
+            ("SetColumnSetting", "alter column v set statistics 10"),
             ("SetDefault", "alter column v set default 5"),
             ("SetDefault", "alter column v drop default"),
             ("SetNotNull", "alter column id set not null"),

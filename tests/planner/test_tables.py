@@ -56,6 +56,12 @@ def test_releases_are_known_by_their_numbers():
     assert max(RELEASES) == CURRENT.number
 
 
+def test_a_release_does_not_know_the_kinds_of_later_ones():
+    assert elements.ColumnCompression in RELEASES[1].lifecycles
+    assert elements.ColumnStatistics not in RELEASES[1].lifecycles
+    assert set(CURRENT.lifecycles) == set(LIFECYCLES)
+
+
 def test_nothing_rejects_rows_before_the_commit_of_a_block():
     assert set(CURRENT.in_block) == set(KINDS)
     for kind, life in CURRENT.in_block.items():

@@ -51,6 +51,7 @@ UNIVERSE: tuple[Element, ...] = (
     *_column(TABLE, 5),
     make.ColumnDefault(TABLE, 1, "nextval('q')", (SEQUENCE,)),
     make.ColumnCompression(TABLE, 1, "zstd"),
+    make.ColumnStatistics(TABLE, 1, 100),
     make.ColumnIdentity(TABLE, 2, SEQUENCE, True),
     make.ColumnGenerated(TABLE, 3, Expression("c1", (ColumnId(1),))),
     make.ConvertedColumn(TABLE, 4, Expression("c1", (ColumnId(1),)), in_place_of=1),

@@ -206,12 +206,13 @@ def _(value: DropExpression):
 
 @show.register
 def _(value: SetColumnSetting):
-    return f"ALTER {ident(value.name)} SET {value.setting.upper()} {value.value or 'DEFAULT'}"
+    word = value.setting.removesuffix("_target").upper()
+    return f"ALTER {ident(value.name)} SET {word} {'DEFAULT' if value.value is None else value.value}"
 
 
 @show.register
 def _(value: KeepAsItIs):
-    return "SET (fillfactor = 70)" if value.column is None else f"ALTER {ident(value.column)} SET STATISTICS 100"
+    return "SET (fillfactor = 70)" if value.column is None else f"ALTER {ident(value.column)} SET STORAGE PLAIN"
 
 
 @show.register

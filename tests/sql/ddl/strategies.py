@@ -245,6 +245,7 @@ ACTIONS = st.one_of(
     st.builds(AlterPrimaryKey, COLUMN_LISTS),
     st.builds(KeepAsItIs, st.none() | NAMES),
     st.builds(SetColumnSetting, NAMES, st.just("compression"), COMPRESSIONS),
+    st.builds(SetColumnSetting, NAMES, st.just("statistics_target"), st.none() | st.integers(0, 10_000)),
 )
 RENAMES = st.one_of(
     st.builds(RenameColumn, NAMES, NAMES),

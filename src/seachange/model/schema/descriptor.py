@@ -35,7 +35,8 @@ class Column:
     indexes that have it as a key. A column with a `conversion` is going to replace another, from whose values it is
     computed; one with an `origin` replaced it when the table was empty, and is computed from it for rows of writers
     with an older version. `default_sequences` are the sequences that the default draws from.
-    `compression` is the method for its values in new files; None: chosen by the values."""
+    `compression` is the method for its values in new files; None: chosen by the values. `statistics_target` is kept for
+    clients; None: the default."""
 
     id: ColumnId
     name: str
@@ -53,6 +54,7 @@ class Column:
     default_sequences: tuple[DescriptorId, ...] = ()
     origin: Expression | None = None
     compression: str | None = None
+    statistics_target: int | None = None
 
     @property
     def is_row_id(self) -> bool:

@@ -117,6 +117,7 @@ COLUMN = Topic(
             in_column=InColumn(_take_not_null, _put_not_null),
         ),
         _setting(elements.ColumnCompression, "compression", "compression of column"),
+        _setting(elements.ColumnStatistics, "statistics_target", "statistics target of column", since=2),
         ElementSpec(
             elements.ColumnDefault,
             SIMPLE,

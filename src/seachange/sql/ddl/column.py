@@ -32,6 +32,8 @@ _SERIALS: dict[str, Kind] = {
 }
 # The methods of COMPRESSION, by their names in Parquet.
 _COMPRESSIONS = frozenset({"lz4", "zstd", "snappy", "none"})
+# A higher statistics target is lowered to this, as in PostgreSQL.
+_STATISTICS_MAX = 10_000
 # The keywords that may follow a default; inside one they occur only in parentheses or CASE.
 _AFTER_DEFAULT = frozenset(
     [
@@ -150,6 +152,17 @@ def _read_compression(reader: Reader) -> str | None:
     return method
 
 
+def _read_statistics(reader: Reader) -> int | None:
+    """-1 is the default."""
+    if reader.take("default"):
+        return None
+    sign = -1 if reader.take_symbol("-") else 1
+    target = sign * reader.integer()
+    if target < -1:
+        raise errors.InvalidParameterValue(detail=f"statistics target {target} is too low")
+    return None if target == -1 else min(target, _STATISTICS_MAX)
+
+
 def _default(reader: Reader, draft: _Draft) -> None:
     draft.expect_no_value()
     draft.default = read_default(reader, _AFTER_DEFAULT, draft.type)
@@ -201,4 +214,5 @@ _PROPERTIES: tuple[tuple[tuple[str, ...], Callable[[Reader, _Draft], None]], ...
 # The settings that ALTER COLUMN ... SET changes: by keyword, the field of the column and the reader of its value.
 SETTINGS: dict[str, tuple[str, Callable[[Reader], SettingValue | None]]] = {
     "compression": ("compression", _read_compression),
+    "statistics": ("statistics_target", _read_statistics),
 }

@@ -29,8 +29,6 @@ def take_storage(reader: Reader) -> None:
     reader.take("tablespace", "pg_default")
 
 
-# Column options, each followed by a word or number.
-_OF_COLUMN = ("statistics", "storage")
 _OF_TABLE = (
     *(("set", "logged"), ("set", "unlogged"), ("set", "without", "cluster"), ("set", "without", "oids")),
     *(("set", "tablespace", "pg_default"), ("replica", "identity", "default"), ("replica", "identity", "full")),
@@ -39,12 +37,10 @@ _STATISTICS = frozenset({"n_distinct", "n_distinct_inherited"})
 
 
 def take_column_storage(reader: Reader) -> bool:
-    """SET STATISTICS or STORAGE, or SET and RESET of attribute options."""
-    for word in _OF_COLUMN:
-        if reader.take("set", word):
-            reader.take_symbol("-")
-            reader.next()
-            return True
+    """SET STORAGE, or SET and RESET of attribute options."""
+    if reader.take("set", "storage"):
+        reader.next()
+        return True
     return _take_changed(reader, _read_statistic)
 
 

@@ -55,6 +55,8 @@ from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
 from seachange.values.types import SqlType
 
 # The kind of object whose privileges a relation has, unless it is a table.
+# The statistics target of a column that has none of its own.
+_DEFAULT_TARGET: Final = -1
 _GRANTED_AS: Final[dict[str, ObjectKind]] = {"S": ObjectKind.SEQUENCE}
 
 _ACTIONS: Final[dict[Action, str]] = {
@@ -132,7 +134,7 @@ def _attribute_row(facts: Facts, relation_oid: int, number: int, name: str, type
         "attalign": known.align if known is not None else "i",
         "attstorage": known.storage if known is not None else "p",
         "attislocal": True,
-        "attstattarget": -1,
+        "attstattarget": _DEFAULT_TARGET,
         "attcollation": known.collation if known is not None else 0,
     }
 
@@ -146,6 +148,11 @@ def _compression(attribute: PgAttribute) -> str:
     """The first letter of the method, as PostgreSQL has it of its own."""
     method = attribute.column.compression if attribute.column is not None else None
     return method[0] if method else ""
+
+
+def _statistics_target(attribute: PgAttribute) -> int:
+    target = attribute.column.statistics_target if attribute.column is not None else None
+    return _DEFAULT_TARGET if target is None else target
 
 
 def _is_generated(attribute: PgAttribute) -> bool:
@@ -162,6 +169,7 @@ def pg_attribute(facts: Facts) -> Rows:
             yield {
                 **_attribute_row(facts, object_oid(relation.id), attribute.number, attribute.name, attribute.type),
                 "attcompression": _compression(attribute),
+                "attstattarget": _statistics_target(attribute),
                 "attnotnull": attribute.not_null,
                 "atthasdef": _has_default(attribute),
                 "attidentity": _identity(attribute),

@@ -103,7 +103,15 @@ class ColumnCompression:
     method: str
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    table_id: TableId
+    column_id: ColumnId
+    target: int
+
+
 AnyColumn = ColumnElement | ConvertedColumn
 # What comes and goes with its column, and is hidden as long as the column is.
-ColumnPart = ColumnName | ColumnType | ColumnDefault | ColumnGenerated | ColumnIdentity | ColumnCompression
+ColumnSetting = ColumnCompression | ColumnStatistics
+ColumnPart = ColumnName | ColumnType | ColumnDefault | ColumnGenerated | ColumnIdentity | ColumnSetting
 ColumnTopic = AnyColumn | ColumnPart | ColumnNotNull
