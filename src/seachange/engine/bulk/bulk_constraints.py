@@ -40,7 +40,7 @@ def check_load(
     checked the CHECK constraints already."""
     if not segments:
         return
-    load = Load(txn, plan.table, segments)
+    load = Load(txn, plan.table, parts_of(segments))
     if plan.checks is not None and not checked:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in plan.table.foreign_keys:
@@ -56,7 +56,7 @@ def check_change(
 ) -> None:
     """The same for an update or delete, restricted to what the assigned columns affect."""
     table, changed = plan.table, change.changed
-    load = Load(txn, table, change.segments)
+    load = Load(txn, table, parts_of(change.segments))
     if plan.checks is not None and change.segments:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in table.foreign_keys:
@@ -133,11 +133,13 @@ def parts_of(segments: Sequence[Segment]) -> SnapshotParts:
 
 
 class Load:
-    def __init__(self, txn: WritingTransaction, table: Table, segments: Sequence[Segment]) -> None:
+    """Rows of a table that the transaction has written."""
+
+    def __init__(self, txn: WritingTransaction, table: Table, parts: SnapshotParts) -> None:
         self._txn = txn
         self._table = table
         self._view = KeyView(txn)
-        self._parts = parts_of(segments)
+        self._parts = parts
 
     def scan_all(self) -> Scan:
         return scan_rows(self._table, self._parts, self._txn.parts.warehouse)
@@ -146,14 +148,20 @@ class Load:
         table, warehouse = self._table, self._txn.parts.warehouse
         return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
 
-    def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
+    def _wanted(self, key: ForeignKey) -> Scan:
         columns = [self._table.column_by_id[c] for c in key.columns]
-        wanted = _present(by_id(self.scan(columns), columns), columns, key.match_full)
+        return _present(by_id(self.scan(columns), columns), columns, key.match_full)
+
+    def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
+        if key.state not in REFUSING or foreign_keys.is_checked_later(self._table, key):
+            foreign_keys.require(self._table, key, self._view.run(self._wanted(key)))
+            return
+        self.check_now(key, foreign_keys)
+
+    def check_now(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
+        columns, wanted = [self._table.column_by_id[c] for c in key.columns], self._wanted(key)
         parent = self._txn.table_by_id(key.parent)
         assert parent is not None, key
-        if key.state not in REFUSING or foreign_keys.is_checked_later(self._table, key):
-            foreign_keys.require(self._table, key, self._view.run(wanted))
-            return
         index = parent.index_by_id[key.parent_index]
         others = [parent.column_by_id[c] for c in index.key]
         present = self._view.scan(parent, index, others)
