@@ -110,6 +110,23 @@ class Sorter:
                 f"CREATE TEMP TABLE {name} AS {sql}", dict(scan.parameters) if scan is not None else None
             )
 
+    def append(self, name: str, rows: pa.Table) -> None:
+        """Adds rows to a table, which the first ones create."""
+        with sorting():
+            self._duck.register("rows", rows)
+            is_new = name not in {found for (found,) in self._duck.execute("SHOW TABLES").fetchall()}
+            verb = f"CREATE TEMP TABLE {name} AS" if is_new else f"INSERT INTO {name}"
+            self._duck.execute(f"{verb} SELECT * FROM rows")
+            self._duck.unregister("rows")
+
+    def arrow(self, sql: str, scan: Scan | None = None) -> pa.Table:
+        """The rows of a query, which may read a scan."""
+        if scan is not None:
+            self._register(scan)
+        know_functions(self._duck, sql)
+        with sorting(), self._step():
+            return self._duck.sql(sql, params=dict(scan.parameters) if scan is not None else None).to_arrow_table()
+
     def drop(self, name: str) -> None:
         self._duck.execute(f"DROP TABLE {name}")
 
@@ -123,11 +140,7 @@ class Sorter:
 
     def fetch(self, sql: str, scan: Scan | None = None) -> list[Key]:
         """The same for values of any type: DuckDB returns timestamps with time zone only to Arrow."""
-        if scan is not None:
-            self._register(scan)
-        know_functions(self._duck, sql)
-        with sorting(), self._step():
-            found = self._duck.sql(sql, params=dict(scan.parameters) if scan is not None else None).to_arrow_table()
+        found = self.arrow(sql, scan)
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def stream(self, sql: str, scan: Scan, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -2,11 +2,15 @@
 
 **Invariant:** at most one final version per entry. `existed` says whether a committed version was visible when the
 transaction first wrote the entry; `base` is the snapshot of that write, the oldest one that its value may depend on.
+
+**Invariant:** a buffer that was replaced (by a rebase, or by a bulk change over earlier writes) is never written to
+again, nor are its lists of files: the undo record puts it back as it was. Files that only the later buffers have are
+unwanted then; files that only the earlier ones have are kept until the transaction ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
-from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.segments import Op, Segment, SegmentKind
 from seachange.storage.arrow import schema_of
 from seachange.storage.image import FileSlice
-from seachange.storage.keys import Hashes, Key
+from seachange.storage.keys import Hashes, Key, entry_hash, unique_hash
 from seachange.storage.plan import Overlay
 from seachange.storage.projection import compile_row
 from seachange.storage.small_arrays import array_of
@@ -57,13 +61,7 @@ class Staging:
     """Undo record: a file was added to this list."""
 
     files: list[StagedFile]
-
-
-@dataclass(frozen=True, slots=True)
-class BufferShape:
-    """Undo record: the buffers of a table's indexes before it changed shape; None for an index without a buffer."""
-
-    buffers: dict[IndexId, tuple[IndexBuffer, EntryPlan, dict[bytes, Entry]] | None]
+    file: StagedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +73,14 @@ class RowsFit:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebased:
-    """Undo record: the version that the rows conformed to before."""
+class Replaced:
+    """Undo record: the buffers of a table's indexes before they were replaced, None for an index without a buffer, and
+    the version that the rows conformed to."""
 
-    fit: RowsFit
+    table_id: DescriptorId
+    buffers: dict[IndexId, IndexBuffer | None]
+    fit: RowsFit | None
+    listed: int
 
 
 @dataclass(slots=True)
@@ -130,6 +132,29 @@ class IndexBuffer:
             elif entry.existed:
                 yield Op.TOMBSTONE, encoded, entry
 
+    def projected(self, plan: EntryPlan, table: Table) -> IndexBuffer:
+        """A copy whose entries are in the layout of another version; files stay in theirs."""
+        project = compile_row(self.plan.columns, [table.column_by_id[c] for c, _ in plan.columns])
+        entries = dict(self.entries)
+        if project is not None:
+            entries = {
+                encoded: entry if entry.row is None else replace(entry, row=project(entry.row))
+                for encoded, entry in entries.items()
+            }
+        unique = {key: set(encoded) for key, encoded in self.unique.items()}
+        return IndexBuffer(plan, entries, unique, list(self.staged), list(self.removed))
+
+    def listed(self) -> Iterator[tuple[Hashes, Seq]]:
+        """The keys that the commit lists for the entries, with the snapshots at which they were written."""
+        yield from ((file.hashes, file.base) for file in (*self.staged, *self.removed) if file.hashes is not None)
+        by_base: dict[Seq, list[KeyHash]] = {}
+        for op, encoded, entry in self.final():
+            by_base.setdefault(entry.base, []).extend(listed_keys(self.plan, op, encoded, entry))
+        yield from ((np.array(keys, np.int64), base) for base, keys in by_base.items())
+
+    def segments(self) -> Iterator[Segment]:
+        yield from (file.segment for file in (*self.staged, *self.removed))
+
     def tombstone_row(self, entry: Entry) -> Row:
         return entry.key + (None,) * (len(self.plan.columns) - self.plan.key_width)
 
@@ -147,12 +172,24 @@ class IndexBuffer:
         )
 
 
+def listed_keys(plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> Iterator[KeyHash]:
+    """The keys that the commit lists for an entry. One of the primary index conflicts as such; a secondary one through
+    its row, and by its unique key. One of the primary index to come does both: a writer that comes after it knows the
+    row by it alone."""
+    if plan.holds_rows:
+        yield entry_hash(plan.index.id, encoded)
+        if op is not Op.PUT:
+            yield unique_hash(plan.index.id, encoded)
+    elif op is not Op.PUT and (key := plan.unique_key(entry.key)) is not None:
+        yield unique_hash(plan.index.id, plan.unique_codec.encode(key))
+
+
 def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True)
     return pa.Table.from_arrays([array_of(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
 
 
-_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | BufferShape | Rebased
+_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Replaced
 
 
 class WriteBuffer:
@@ -161,6 +198,8 @@ class WriteBuffer:
     def __init__(self) -> None:
         self.indexes: dict[IndexId, IndexBuffer] = {}
         self.fits: dict[DescriptorId, RowsFit] = {}
+        # The keys of entries that a rebase has left to indexes which are gone: others may have written them since.
+        self.listed: list[tuple[Hashes, Seq]] = []
         self._journal: list[_Step] = []
 
     def of(self, plan: EntryPlan) -> IndexBuffer:
@@ -180,9 +219,9 @@ class WriteBuffer:
         self._journal.append((file, position))
 
     def stage(self, buffer: IndexBuffer, file: StagedFile) -> None:
-        kind = file.segment.kind
-        buffer.files_of(kind).append(file)
-        self._journal.append(Staging(buffer.files_of(kind)))
+        files = buffer.files_of(file.segment.kind)
+        files.append(file)
+        self._journal.append(Staging(files, file))
 
     # Versions.
 
@@ -199,11 +238,28 @@ class WriteBuffer:
         """The rows conform to another version without conversion."""
         self.fits[table.id] = RowsFit(table, seq)
 
-    def rebase(self, before: WritePlan, after: WritePlan, seq: Seq) -> None:
-        """Converts the rows to the layout of another version."""
-        self._journal.append(Rebased(self.fits[before.table.id]))
-        self.convert(before, after)
-        self.fits[after.table.id] = RowsFit(after.table, seq)
+    def rebase(self, after: WritePlan, kept: Collection[IndexId], seq: Seq) -> None:
+        """Replaces the buffers of a table by buffers of another version, which is current at `seq`: with the entries of
+        the `kept` indexes, and none of the others."""
+        table = after.table
+        buffers = {
+            plan.index.id: self.indexes[plan.index.id].projected(plan, table)
+            for plan in after.entries
+            if plan.index.id in kept and plan.index.id in self.indexes
+        }
+        before = [b for i, b in self.indexes.items() if b.plan.table_id == table.id and i not in buffers]
+        self.replace(table.id, buffers)
+        self.listed += [keys for buffer in before for keys in buffer.listed()]
+        self.fits[table.id] = RowsFit(table, seq)
+
+    def replace(self, table_id: DescriptorId, buffers: Mapping[IndexId, IndexBuffer]) -> None:
+        """Replaces all buffers of a table."""
+        before: dict[IndexId, IndexBuffer | None] = dict.fromkeys(buffers)
+        before |= {index_id: buffer for index_id, buffer in self.indexes.items() if buffer.plan.table_id == table_id}
+        self._journal.append(Replaced(table_id, before, self.fits.get(table_id), len(self.listed)))
+        for index_id in before:
+            self.indexes.pop(index_id, None)
+        self.indexes |= buffers
 
     def mark(self) -> int:
         return len(self._journal)
@@ -219,42 +275,21 @@ class WriteBuffer:
                     file.deleted.discard(position)
                 case Staging(files):
                     unwanted.append(files.pop().segment)
-                case BufferShape() as shape:
-                    self._reshape(shape)
-                case Rebased(fit):
-                    self.fits[fit.table.id] = fit
+                case Replaced() as replaced:
+                    unwanted += self._put_back(replaced)
         return unwanted
 
-    def convert(self, before: WritePlan, after: WritePlan) -> None:
-        """Converts the buffered rows after this transaction has changed the table's shape."""
-        self._journal.append(self._shape_of({plan.index.id for plan in (*before.entries, *after.entries)}))
-        kept = {plan.index.id: plan for plan in after.entries}
-        for old in before.entries:
-            buffer = self.indexes.get(old.index.id)
-            new = kept.get(old.index.id)
-            if buffer is None or new is None:
-                self.indexes.pop(old.index.id, None)
-                continue
-            project = compile_row(old.columns, [after.table.column_by_id[c] for c, _ in new.columns])
-            buffer.plan = new
-            if project is not None:
-                buffer.entries = {
-                    encoded: entry if entry.row is None else replace(entry, row=project(entry.row))
-                    for encoded, entry in buffer.entries.items()
-                }
-
-    def _shape_of(self, index_ids: set[IndexId]) -> BufferShape:
-        found = ((index_id, self.indexes.get(index_id)) for index_id in index_ids)
-        return BufferShape({i: None if b is None else (b, b.plan, dict(b.entries)) for i, b in found})
-
-    def _reshape(self, shape: BufferShape) -> None:
-        for index_id, held in shape.buffers.items():
-            if held is None:
-                # Buffers that the new shape created; their contents have been undone already.
-                self.indexes.pop(index_id, None)
-            else:
-                self.indexes[index_id], plan, entries = held
-                self.indexes[index_id].plan, self.indexes[index_id].entries = plan, entries
+    def _put_back(self, replaced: Replaced) -> list[Segment]:
+        """Returns the segments that only the later buffers had. What was written to those has been undone already."""
+        of_table = [i for i, buffer in self.indexes.items() if buffer.plan.table_id == replaced.table_id]
+        later = [self.indexes.pop(index_id) for index_id in of_table]
+        self.indexes |= {index_id: buffer for index_id, buffer in replaced.buffers.items() if buffer is not None}
+        del self.listed[replaced.listed :]
+        self.fits.pop(replaced.table_id, None)
+        if replaced.fit is not None:
+            self.fits[replaced.table_id] = replaced.fit
+        known = {segment.id for buffer in replaced.buffers.values() if buffer for segment in buffer.segments()}
+        return [segment for buffer in later for segment in buffer.segments() if segment.id not in known]
 
     def forget_empty(self) -> None:
         """The next write may be planned with another version of its table."""
@@ -272,24 +307,20 @@ class WriteBuffer:
                         rows[buffer.plan.index.id, encoded] = None if entry is None else entry.row
                 case (StagedFile() as file, _):
                     found[file.plan.table_id] = None
-                case Staging(files):
-                    found[files[-1].plan.table_id] = None
+                case Staging(_, file):
+                    found[file.plan.table_id] = None
                 case _:
                     pass
         return found
 
     def written_since(self, mark: int) -> Iterator[tuple[int, IndexBuffer, bytes] | tuple[int, StagedFile, None]]:
         """The entries and files that were written after a mark, each with its position in the journal."""
-        staged: dict[int, int] = {}
-        for place, item in enumerate(self._journal):
+        for place, item in enumerate(self._journal[mark:], mark):
             match item:
-                case (IndexBuffer() as buffer, encoded, _) if place >= mark:
+                case (IndexBuffer() as buffer, encoded, _):
                     yield place, buffer, encoded
-                case Staging(files):
-                    number = staged.get(id(files), 0)
-                    staged[id(files)] = number + 1
-                    if place >= mark:
-                        yield place, files[number], None
+                case Staging(_, file):
+                    yield place, file, None
                 case _:
                     pass
 
@@ -298,17 +329,15 @@ class WriteBuffer:
         return all(buffer.is_empty for buffer in self.indexes.values())
 
     def staged_segments(self) -> list[Segment]:
-        """All segments that were written and not undone, including those of buffers that a change of shape removed."""
+        """All segments that were written and not undone, including those of buffers that were replaced."""
         return [*self._attached(), *self.useless_segments()]
 
     def _attached(self) -> list[Segment]:
-        return [file.segment for b in self.indexes.values() for file in (*b.staged, *b.removed)]
+        return [segment for buffer in self.indexes.values() for segment in buffer.segments()]
 
     def useless_segments(self) -> list[Segment]:
-        """The segments of buffers that a change of shape removed."""
-        held = [
-            held[0] for step in self._journal if isinstance(step, BufferShape) for held in step.buffers.values() if held
-        ]
+        """The segments that only replaced buffers have."""
+        replaced = [b for step in self._journal if isinstance(step, Replaced) for b in step.buffers.values() if b]
         attached = {segment.id for segment in self._attached()}
-        found = {file.segment.id: file.segment for b in held for file in (*b.staged, *b.removed)}
+        found = {segment.id: segment for buffer in replaced for segment in buffer.segments()}
         return [segment for id_, segment in found.items() if id_ not in attached]

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seachange import errors
 from seachange.engine.buffer.row_writer import duplicate_key
-from seachange.engine.buffer.segment_staging import abandon, reserve, shape_of
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import StagedFile
+from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
 from seachange.engine.constraints.computed_values import filler_of
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.model.ids import ColumnId, IndexId
@@ -32,7 +30,6 @@ from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct
 from seachange.storage.entries import columns_read, select_entries
-from seachange.storage.keys import Hashes, Key, entry_hashes, unique_hashes
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.sorter import Sorter
 
@@ -80,19 +77,15 @@ class BulkChange:
         return [segment for segment in found if not _is_data(segment)]
 
     def run(self, rows: pa.RecordBatchReader) -> int:
-        parts, interrupts = self._txn.parts, self._txn.client.interrupts
-        new_sorter = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
-        with new_sorter as sorter, interrupts.reaching(sorter):
-            try:
+        with sorter_of(self._txn) as sorter:
+            self._files = EntryFiles(self._txn, sorter)
+            with self._files.abandoned_on_failure():
                 count = sorter.hold(_HELD, self._filled(rows))
                 self._check_nulls(sorter)
-                for plan in interrupts.each(self._plan.entries):
+                for plan in self._txn.client.interrupts.each(self._plan.entries):
                     self._write(sorter, plan)
-                staged = [file for plan, segments in self._written for file in self._files(plan, segments)]
+                staged = [file for plan, segments in self._written for file in self._stage(plan, segments)]
                 self._check_current(staged)
-            except BaseException:
-                abandon(self._txn, [s.id for _, segments in self._written for s in segments])
-                raise
         for file in staged:
             self._txn.buffer.stage(self._txn.buffer.of(file.plan), file)
         reach("bulk.written")
@@ -164,9 +157,7 @@ class BulkChange:
         self._sort(sorter, plan, sql, SegmentKind.TOMBSTONES, None)
 
     def _sort(self, sorter: Sorter, plan: EntryPlan, sql: str, kind: SegmentKind, unique: Distinct | None) -> None:
-        segments = sorter.sort_query(sql, {}, shape_of(plan, kind, fresh=False), unique)
-        self._txn.parts.warehouse.remember(segments)
-        self._written.append((plan, segments))
+        self._written.append((plan, self._files.write(plan, sql, kind, unique)))
 
     def _key(self, plan: EntryPlan) -> list[ColumnId]:
         return [c for c, _ in plan.columns[: plan.key_width]]
@@ -217,32 +208,10 @@ class BulkChange:
         for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
             raise unique.duplicate(hit)
 
-    # The keys that the commit lists.
-
-    def _files(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
+    def _stage(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
+        moves = self._changes(plan, self._key(plan))
         for segment in segments:
-            moves = not _is_data(segment) or self._changes(plan, self._key(plan))
-            hashes = self._hashes(plan, segment, moves)
-            yield StagedFile(segment, self._txn.snapshot, plan, hashes, brings_keys=moves and _is_data(segment))
-
-    def _hashes(self, plan: EntryPlan, segment: Segment, moves: bool) -> Hashes:
-        """The hashes that single-row writes would list: that of the row, and those of the unique keys that it takes or
-        gives up."""
-        found = [np.empty(0, np.int64)]
-        index_id = plan.index.id
-        if plan.holds_rows:
-            each = self._txn.client.interrupts.each
-            encoded = [plan.codec.encode(key) for key in each(self._keys(plan, segment))]
-            found.append(entry_hashes(index_id, encoded))
-            if moves:
-                found.append(unique_hashes(index_id, encoded))
-        elif plan.unique_width and moves:
-            unique = (plan.unique_key(key) for key in self._keys(plan, segment))
-            found.append(unique_hashes(index_id, (plan.unique_codec.encode(key) for key in unique if key is not None)))
-        return np.concatenate(found)
-
-    def _keys(self, plan: EntryPlan, segment: Segment) -> list[Key]:
-        return self._txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width]).keys()
+            yield self._files.stage(plan, segment, self._txn.snapshot, moves)
 
     def _check_current(self, staged: Sequence[StagedFile]) -> None:
         """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions."""

@@ -40,7 +40,7 @@ def check_load(
     checked the CHECK constraints already."""
     if not segments:
         return
-    load = Load(txn, plan.table, parts_of(segments))
+    load = Load(txn, plan.table, segments)
     if plan.checks is not None and not checked:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in plan.table.foreign_keys:
@@ -56,7 +56,7 @@ def check_change(
 ) -> None:
     """The same for an update or delete, restricted to what the assigned columns affect."""
     table, changed = plan.table, change.changed
-    load = Load(txn, table, parts_of(change.segments))
+    load = Load(txn, table, change.segments)
     if plan.checks is not None and change.segments:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in table.foreign_keys:
@@ -133,13 +133,10 @@ def parts_of(segments: Sequence[Segment]) -> SnapshotParts:
 
 
 class Load:
-    """Rows of a table that the transaction has written."""
-
-    def __init__(self, txn: WritingTransaction, table: Table, parts: SnapshotParts) -> None:
+    def __init__(self, txn: WritingTransaction, table: Table, segments: Sequence[Segment]) -> None:
         self._txn = txn
         self._table = table
-        self._view = KeyView(txn)
-        self._parts = parts
+        self._parts = parts_of(segments)
 
     def scan_all(self) -> Scan:
         return scan_rows(self._table, self._parts, self._txn.parts.warehouse)
@@ -148,25 +145,27 @@ class Load:
         table, warehouse = self._table, self._txn.parts.warehouse
         return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
 
-    def _wanted(self, key: ForeignKey) -> Scan:
-        columns = [self._table.column_by_id[c] for c in key.columns]
-        return _present(by_id(self.scan(columns), columns), columns, key.match_full)
-
     def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
-        if key.state not in REFUSING or foreign_keys.is_checked_later(self._table, key):
-            foreign_keys.require(self._table, key, self._view.run(self._wanted(key)))
-            return
-        self.check_now(key, foreign_keys)
+        columns = [self._table.column_by_id[c] for c in key.columns]
+        check_references(self._txn, self._table, key, by_id(self.scan(columns), columns), foreign_keys)
 
-    def check_now(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
-        columns, wanted = [self._table.column_by_id[c] for c in key.columns], self._wanted(key)
-        parent = self._txn.table_by_id(key.parent)
-        assert parent is not None, key
-        index = parent.index_by_id[key.parent_index]
-        others = [parent.column_by_id[c] for c in index.key]
-        present = self._view.scan(parent, index, others)
-        for missing in self._view.run(without(wanted, present, columns, others, "LIMIT 1")):
-            self._txn.note_scan(parent)
-            raise foreign_keys.missing_parent(self._table, key, missing)
-        if not self._txn.pending.is_new(parent):
-            foreign_keys.share(parent, key, self._view.run(wanted))
+
+def check_references(
+    txn: WritingTransaction, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
+) -> None:
+    """Checks the keys of many rows of a table, which are a scan of the columns of a foreign key, named by id."""
+    view, columns = KeyView(txn), [table.column_by_id[c] for c in key.columns]
+    wanted = _present(rows, columns, key.match_full)
+    parent = txn.table_by_id(key.parent)
+    assert parent is not None, key
+    if key.state not in REFUSING or foreign_keys.is_checked_later(table, key):
+        foreign_keys.require(table, key, view.run(wanted))
+        return
+    index = parent.index_by_id[key.parent_index]
+    others = [parent.column_by_id[c] for c in index.key]
+    present = view.scan(parent, index, others)
+    for missing in view.run(without(wanted, present, columns, others, "LIMIT 1")):
+        txn.note_scan(parent)
+        raise foreign_keys.missing_parent(table, key, missing)
+    if not txn.pending.is_new(parent):
+        foreign_keys.share(parent, key, view.run(wanted))

@@ -6,19 +6,18 @@ neighbours after sorting; duplicates of existing rows are found by one join per 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
-from seachange.engine.buffer.segment_staging import abandon, reserve, shape_of
+from seachange.engine.buffer.segment_staging import abandon, shape_of
+from seachange.engine.buffer.staged import merge_deleted
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
+from seachange.engine.buffer.write_buffer import StagedFile
 from seachange.engine.bulk.bulk_rows import BulkRows, distinct_of
+from seachange.engine.bulk.entry_files import sorter_of
 from seachange.engine.constraints.computed_values import filler_of
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.model.schema.descriptor import Column
@@ -51,7 +50,7 @@ class BulkInsert:
     def run(self, rows: pa.RecordBatchReader) -> int:
         written: Written = []
         bulk_rows = BulkRows(self._plan, self, filler_of(self._txn, self._plan), self._txn.client.interrupts.check)
-        with self._sorter() as sorter:
+        with sorter_of(self._txn) as sorter:
             try:
                 self._write(sorter, bulk_rows.stored(rows), written)
                 for plan, segments in written:
@@ -65,18 +64,11 @@ class BulkInsert:
     def adopt(self, written: Written) -> None:
         """Stages segments that others (Spark tasks) have written in the shapes of the plan's indexes. If this fails,
         the caller still owns them."""
-        with self._sorter() as sorter:
+        with sorter_of(self._txn) as sorter:
             for plan, segments in written:
                 self._check_disjoint(sorter, plan, segments)
                 self._check_existing(sorter, plan, segments)
         self._stage(written)
-
-    @contextmanager
-    def _sorter(self) -> Iterator[Sorter]:
-        parts, interrupts = self._txn.parts, self._txn.client.interrupts
-        new_sorter = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
-        with new_sorter as sorter, interrupts.reaching(sorter):
-            yield sorter
 
     def _write(self, sorter: Sorter, rows: pa.RecordBatchReader, written: Written) -> None:
         """`written` is filled as segments are finished, so that a failure can abandon them."""
@@ -91,9 +83,11 @@ class BulkInsert:
 
     def _stage(self, written: Written) -> None:
         for plan, segments in written:
-            for segment in segments:
-                self._txn.buffer.stage(self._txn.buffer.of(plan), StagedFile(segment, self._txn.snapshot, plan))
-            self._merge_deleted(plan, len(segments))
+            buffer = self._txn.buffer.of(plan)
+            files = [StagedFile(segment, self._txn.snapshot, plan) for segment in segments]
+            for file in files:
+                self._txn.buffer.stage(buffer, file)
+            merge_deleted(self._txn.parts.warehouse, self._txn.buffer, buffer, files)
         self.segments = written[0][1]
         reach("bulk.written")
 
@@ -107,30 +101,6 @@ class BulkInsert:
         """The load may insert keys again that a bulk write of this transaction has removed."""
         own = self._txn.buffer.indexes.get(plan.index.id)
         return shape_of(plan, SegmentKind.DATA, fresh=own is None or not own.hiding)
-
-    def _merge_deleted(self, plan: EntryPlan, count: int) -> None:
-        """Keys that this transaction had deleted and the load inserts again keep their final version in the buffer or
-        in the load, not in both: a commit holds at most one version per entry."""
-        buffer = self._txn.buffer.of(plan)
-        if buffer.removed:
-            self._merge_removed(plan, buffer, buffer.staged[len(buffer.staged) - count :])
-        deleted = [(encoded, entry) for encoded, entry in buffer.entries.items() if entry.row is None]
-        for file in buffer.staged[len(buffer.staged) - count :] if deleted else ():
-            reader = self._txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
-            positions = reader.positions([entry.key for _, entry in deleted])
-            for (encoded, entry), position in zip(deleted, positions.tolist(), strict=True):
-                if position >= 0:
-                    self._txn.buffer.delete_staged(file, position)
-                    self._txn.buffer.put(buffer, encoded, replace(entry, row=reader.row(position)))
-
-    def _merge_removed(self, plan: EntryPlan, buffer: IndexBuffer, load: list[StagedFile]) -> None:
-        columns, warehouse = plan.columns[: plan.key_width], self._txn.parts.warehouse
-        for file in load:
-            keys = warehouse.reader(file.segment, columns).keys()
-            for removed in buffer.removed:
-                positions = warehouse.reader(removed.segment, columns).positions(keys)
-                for position in positions[positions >= 0].tolist():
-                    self._txn.buffer.delete_staged(removed, position)
 
     # Secondary indexes and existing rows.
 

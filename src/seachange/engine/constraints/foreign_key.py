@@ -20,11 +20,10 @@ from seachange import errors
 from seachange.engine.constraints.key_view import KeyView, ReadingTransaction
 from seachange.engine.context.deferral import ConstraintName, Deferral
 from seachange.engine.encode.write_plan import pick_columns
-from seachange.model.ids import DescriptorId, TableId
+from seachange.model.ids import TableId
 from seachange.model.schema.constraint import Action, ForeignKey
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
-from seachange.model.schema.objects import Descriptor
 from seachange.model.schema.references import Reference, action_of
 from seachange.model.states import READABLE, REFUSING, WRITTEN
 from seachange.sql.duck.default_text import is_drawn
@@ -35,10 +34,6 @@ Row = tuple[Any, ...]
 
 class WritingTransaction(ReadingTransaction, Protocol):
     def table_by_id(self, table_id: TableId) -> Table | None: ...
-
-    def every_table(self) -> tuple[Table, ...]: ...
-
-    def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
 
     def references_to(self, table: Table) -> tuple[Reference, ...]: ...
 
@@ -120,25 +115,18 @@ class ForeignKeys:
             self._has_parts = False
             self._forget()
 
-    def needs_action(
-        self, table: Table, child: Table, key: ForeignKey, pairs: Iterable[tuple[Row | None, Row | None]]
-    ) -> bool:
-        """For rows of `table` that were replaced or deleted before the foreign key was enforced: raises if a row still
-        refers to one of them. Returns True if an action would be needed instead."""
-        if key.state not in REFUSING:
-            return False
-        pick = pick_columns(table, table.index_by_id[key.parent_index].key)
-        found = list(pairs)
-        left = {k for old, _ in found if old is not None and None not in (k := pick(old))}
-        left -= {pick(new) for _, new in found if new is not None}
-        if not left:
+    def needs_action(self, child: Table, key: ForeignKey, left: Iterable[Key]) -> bool:
+        """For keys that rows gave up before the foreign key was enforced: raises if a row still refers to one of them.
+        Returns True if an action would be needed instead."""
+        keys = set(left)
+        if key.state not in REFUSING or not keys:
             return False
         actions = {action_of(child, key, deleted) for deleted in (True, False)}
         if actions <= {Action.NO_ACTION, Action.RESTRICT}:
-            self.require(child, key, left, left=True)
+            self.require(child, key, keys, left=True)
             self._finish_statement()
             return False
-        return bool(self._view.rows_with(child, key.columns, left))
+        return bool(self._view.rows_with(child, key.columns, keys))
 
     def is_deferred(self, table: Table, key: ForeignKey) -> bool:
         return self.deferral.is_deferred(table, key)

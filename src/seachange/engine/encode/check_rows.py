@@ -69,19 +69,22 @@ class RowChecks:
 
     def verify_scan(self, scan: Scan, duck: Duck, interrupts: SessionInterrupts) -> None:
         """Checks the rows of a scan of all columns, named by their labels, in one query."""
-        columns = self.table.columns
-        named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in columns)
-        failed = [f"({check.expression}) IS FALSE" for check, _ in self.rules]
-        shown = ", ".join(column_reference(c.id) for c in columns)
-        sql = (
-            f"SELECT {shown}, {', '.join(failed)} FROM (SELECT {named} FROM ({scan.sql})) "  # noqa: S608 - as above
-            f"WHERE {' OR '.join(failed)} LIMIT 1"
-        )
+        named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in self.table.columns)
+        sql = self.find_broken(f"SELECT {named} FROM ({scan.sql})")  # noqa: S608 - quoted names
         with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
-            found = session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows
+            self.report(session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows)
+
+    def find_broken(self, rows: str) -> str:
+        """A query for a row that breaks a constraint; `rows` is a query for all columns, named by id."""
+        failed = [f"({check.expression}) IS FALSE" for check, _ in self.rules]
+        shown = ", ".join(column_reference(c.id) for c in self.table.columns)
+        return f"SELECT {shown}, {', '.join(failed)} FROM ({rows}) WHERE {' OR '.join(failed)} LIMIT 1"  # noqa: S608
+
+    def report(self, found: Sequence[Row]) -> None:
+        """Raises if `find_broken` has found a row."""
+        width = len(self.table.columns)
         for row in found:
-            failing = row[len(columns) :].index(True)
-            raise violation(self.table, self.rules[failing][0], row[: len(columns)])
+            raise violation(self.table, self.rules[row[width:].index(True)][0], row[:width])
 
 
 def compile_checks(table: Table) -> RowChecks | None:

@@ -1,4 +1,5 @@
-"""The rows that a transaction writes to a table, as the newest version of the table sees them.
+"""The rows that a transaction has in memory of those that it writes to a table, as the newest version of the table
+sees them. Those in staged files go the same way in DuckDB (`rebase_files.py`).
 
 **Invariant:** a value that others can see stays what it is. What was drawn for a row when rows were written again
 is read from there; only for rows that come with the transaction are values drawn.
@@ -7,12 +8,13 @@ is read from there; only for rows that come with the transaction are values draw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.row_locks import claim_key
-from seachange.engine.buffer.write_buffer import IndexBuffer, RowsFit, StagedFile
+from seachange.engine.buffer.write_buffer import IndexBuffer, RowsFit
 from seachange.engine.buffer.write_locks import LockedRow
 from seachange.engine.constraints.foreign_key import WritingTransaction
 from seachange.engine.encode.derive import Failures, compile_derivation
@@ -20,16 +22,12 @@ from seachange.engine.encode.write_plan import EntryPlan, compile_read, is_drawn
 from seachange.model.ids import ColumnId, LayoutId, Seq
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
-from seachange.model.segments import SegmentKind
 from seachange.model.states import State
 from seachange.sql.duck.default_text import is_drawn
 from seachange.storage.keys import Key
 from seachange.storage.projection import compile_row
 
 Row = tuple[Any, ...]
-
-# Rows of files that the transaction has staged are held in memory while they are fitted.
-STAGED_ROWS_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,6 @@ OTHER_COLUMN = Refused("a column in the place of another", "a row has no value f
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
 ROW_GONE = Refused("a table without a row that it changes", "the row has gone with TRUNCATE")
 LOCKED = Refused("a table without a row that it has locked", "others may have relied on its absence")
-MANY_ROWS = Refused("a large load", "its rows do not fit in memory")
 
 
 def refused(table: str, refusal: Refused) -> errors.SerializationFailure:
@@ -56,6 +53,69 @@ def refused(table: str, refusal: Refused) -> errors.SerializationFailure:
         detail=f"{table} has changed since the transaction planned its writes, which cannot be made to fit "
         f"{refusal.what}: {refusal.reason}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The versions through which rows of a table go: from `old`, to which they conform, through each of `versions`, of
+    which the last is the new one. The old version is current at `seq`. The versions need not be published."""
+
+    old: Table
+    versions: tuple[Table, ...]
+    seq: Seq
+
+    @property
+    def now(self) -> Table:
+        return self.versions[-1]
+
+    @property
+    def computed(self) -> frozenset[ColumnId]:
+        """The columns whose values come from others, on the way from version to version."""
+        columns = [column for table in self.versions for column in table.columns]
+        return frozenset(c.id for c in columns if c.conversion is not None or (c.origin and self._came(c)))
+
+    @property
+    def lacking(self) -> list[Column]:
+        """The columns that the rows have no, or other, values for, and that are not computed."""
+        computed = self.computed
+        return [column for column in self.now.columns if column.id not in computed and is_lacking(column, self.old)]
+
+    @property
+    def absent(self) -> frozenset[ColumnId]:
+        """The columns that rows in the old layout have no place for, or other values."""
+        came = {c.id for c in self.now.columns if c.origin is not None and self._came(c)}
+        return frozenset(came | {column.id for column in self.lacking})
+
+    def _came(self, column: Column) -> bool:
+        return column.id not in self.old.column_by_id
+
+    def fits(self, plan: EntryPlan) -> bool:
+        """Whether the entries of an index are what they should be; a row that lies in an older layout has no place for
+        what it lacks."""
+        stored = {column_id for column_id, _ in plan.columns}
+        absent = self.absent
+        return not absent or not (plan.holds_rows or absent & stored)
+
+    def as_read(self, table: Table) -> Table:
+        """A version on the way that knows the layouts of all rows that are committed by now."""
+        return replace(table, layouts=self.now.layouts)
+
+    def spans(self) -> Iterator[tuple[Table, Sequence[Table]]]:
+        """The versions in runs, each with the version before it, of which all but the last end where another index has
+        become the primary one."""
+        before, begun = self.old, 0
+        for place, table in enumerate(self.versions):
+            if table.primary.id != before.primary.id:
+                yield before, self.versions[begun : place + 1]
+                before, begun = table, place + 1
+        if begun < len(self.versions):
+            yield before, self.versions[begun:]
+
+
+def move_of(txn: WritingTransaction, fit: RowsFit, now: Table) -> Move:
+    """From the version that rows conform to, to a published one."""
+    later = txn.epoch.schemas.versions(now.id, fit.table.version)
+    return Move(fit.table, (*(table for table in later if table.version < now.version), now), fit.seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,103 +128,60 @@ class Pair:
     new: Row | None
 
 
-@dataclass(frozen=True, slots=True)
-class RebasedRows:
-    """`lacking` are the columns that the buffer has no, or other, values for."""
-
-    table: Table
-    pairs: Sequence[Pair]
-    lacking: frozenset[ColumnId]
-
-    @property
-    def new(self) -> list[Row]:
-        return [pair.new for pair in self.pairs if pair.new is not None]
-
-    def fits(self, plan: EntryPlan) -> bool:
-        """Whether the entries of an index are what they should be; a row that lies in an older layout has no place
-        for what it lacks."""
-        stored = {column_id for column_id, _ in plan.columns}
-        return not self.lacking or not (plan.holds_rows or self.lacking & stored)
-
-
-def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, fit: RowsFit, now: Table, at: Seq) -> RebasedRows:
-    """As `now` is at `at`, which the node has applied."""
-    old = fit.table
-    versions = _versions(txn, old, now)
-    pairs = _bring(txn, list(_pairs(txn, fit, buffer)), old, versions, at, ROW_GONE)
-    computed = _computed(old, versions)
-    lacking = [column for column in now.columns if column.id not in computed and _is_lacking(column, old)]
+def rebase_rows(txn: WritingTransaction, buffer: IndexBuffer, move: Move, at: Seq) -> list[Pair]:
+    """As the new version is at `at`, which the node has applied."""
+    pairs = _bring(txn, list(_pairs(txn, move, buffer)), move, at, ROW_GONE)
+    lacking = [column for column in move.lacking if column.generated is None]
     if lacking:
         # A sequence may be as new as its column.
-        snapshot, txn.snapshot = txn.snapshot, at
-        try:
-            pairs = _filled(txn, pairs, now, [c for c in lacking if c.generated is None], at)
-        finally:
-            txn.snapshot = snapshot
-    came = {c.id for c in now.columns if c.origin is not None and c.id not in old.column_by_id}
-    return RebasedRows(now, pairs, frozenset(came | {column.id for column in lacking}))
-
-
-def _versions(txn: WritingTransaction, old: Table, now: Table) -> list[Table]:
-    return [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
-
-
-def _bring(
-    txn: WritingTransaction, pairs: list[Pair], old: Table, versions: Sequence[Table], at: Seq, gone: Refused
-) -> list[Pair]:
-    """Rows of an old version as the newest one sees them. The key of one primary index may have been drawn when the
-    one before it was built: so from each to the next."""
-    computed, before = _computed(old, versions), old
-    for span in _spans(old, versions):
-        pairs, failed = _carry_pairs(txn, pairs, before, span)
-        _check_converted(txn, versions[-1], failed)
-        if span[-1].primary.id != before.primary.id:
-            pairs = _find_again(txn, pairs, old, span[-1], computed, at, gone)
-        before = span[-1]
+        with reading_at(txn, at):
+            pairs = _filled(txn, pairs, move.now, lacking, at)
     return pairs
 
 
-def _spans(old: Table, versions: Sequence[Table]) -> Iterator[Sequence[Table]]:
-    """The versions in runs, of which all but the last end where another index has become the primary one."""
-    begun, primary = 0, old.primary.id
-    for place, table in enumerate(versions):
-        if table.primary.id != primary:
-            yield versions[begun : place + 1]
-            begun, primary = place + 1, table.primary.id
-    if begun < len(versions):
-        yield versions[begun:]
+@contextmanager
+def reading_at(txn: WritingTransaction, at: Seq) -> Iterator[None]:
+    snapshot, txn.snapshot = txn.snapshot, at
+    try:
+        yield
+    finally:
+        txn.snapshot = snapshot
+
+
+def _bring(txn: WritingTransaction, pairs: list[Pair], move: Move, at: Seq, gone: Refused) -> list[Pair]:
+    """Rows of an old version as the newest one sees them. The key of one primary index may have been drawn when the
+    one before it was built: so from each to the next."""
+    for before, span in move.spans():
+        pairs, failed = _carry_pairs(txn, pairs, before, span)
+        check_converted(txn, move.now, failed)
+        if span[-1].primary.id != before.primary.id:
+            pairs = _find_again(txn, pairs, move, span[-1], at, gone)
+    return pairs
+
+
+def drawn_places(move: Move, now: Table) -> dict[int, Column]:
+    """The columns, by position, of which each row of a new primary index has a value of its own."""
+    return {
+        place: column
+        for place, column in enumerate(now.columns)
+        if column.state is State.PUBLIC and column.id not in move.computed and is_lacking(column, move.old)
+    }
 
 
 def _find_again(
-    txn: WritingTransaction,
-    pairs: Sequence[Pair],
-    old: Table,
-    now: Table,
-    computed: set[ColumnId],
-    at: Seq,
-    gone: Refused,
+    txn: WritingTransaction, pairs: Sequence[Pair], move: Move, now: Table, at: Seq, gone: Refused
 ) -> list[Pair]:
     """Another primary index knows nothing of what was written before it came: a row that it does not have would be
     back with the commit. One that was written since is a conflict. What was drawn for a row is known from there."""
-    drawn = {
-        place: column
-        for place, column in enumerate(now.columns)
-        if column.state is State.PUBLIC and column.id not in computed and _is_lacking(column, old)
-    }
+    drawn, table = drawn_places(move, now), move.as_read(now)
     found = []
     for pair in txn.client.interrupts.each(pairs):
-        seen = _seen(txn, now, pair.old, at) if pair.old is not None else None
+        seen = _seen(txn, table, pair.old, at) if pair.old is not None else None
         if seen is None and pair.old is not None:
             raise refused(now.name, gone)
         values = {place: seen[place] for place in drawn} if seen is not None else {}
         found.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
     return found
-
-
-def _computed(old: Table, versions: Sequence[Table]) -> set[ColumnId]:
-    """The columns whose values come from others, on the way from version to version."""
-    columns = [column for table in versions for column in table.columns]
-    return {c.id for c in columns if c.conversion is not None or (c.origin and c.id not in old.column_by_id)}
 
 
 # Rows that were locked.
@@ -177,7 +194,7 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
         old = lock.table
         found = _committed(txn, old, txn.parts.write_plan(old).primary, lock.key, lock.snapshot)
         pairs = [Pair(lock.snapshot, found, None)] if found is not None else []
-        for pair in _bring(txn, pairs, old, _versions(txn, old, now), at, LOCKED):
+        for pair in _bring(txn, pairs, move_of(txn, RowsFit(old, lock.snapshot), now), at, LOCKED):
             assert pair.old is not None
             key = plan.stored(pair.old)[: plan.key_width]
             txn.write_locks.declare([claim_key(plan, key, lock.strength)], lock.snapshot)
@@ -186,30 +203,14 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
 # Rows of the buffer.
 
 
-def _pairs(txn: WritingTransaction, fit: RowsFit, buffer: IndexBuffer) -> Iterator[Pair]:
-    """As the version sees them that the buffer fits. The index may be younger than the statement that read a row: what
-    was changed in between is a conflict."""
-    each, table = txn.client.interrupts.each, fit.table
-    for _, _, entry in each(list(buffer.final())):
-        seen = max(entry.base, fit.seq)
+def _pairs(txn: WritingTransaction, move: Move, buffer: IndexBuffer) -> Iterator[Pair]:
+    """As the old version sees them. The index may be younger than the statement that read a row: what was changed in
+    between is a conflict."""
+    table = move.old
+    for _, _, entry in txn.client.interrupts.each(list(buffer.final())):
+        seen = max(entry.base, move.seq)
         old = _committed(txn, table, buffer.plan, entry.key, seen) if entry.existed else None
         yield Pair(entry.base, old, entry.row and _project(table, buffer.plan.layout_id, entry.row))
-    files = [*buffer.staged, *buffer.removed]
-    if sum(file.segment.rows for file in files) > STAGED_ROWS_MAX:
-        raise refused(table.name, MANY_ROWS)
-    for file in files:
-        yield from each(_staged(txn, fit, buffer.plan, file))
-
-
-def _staged(txn: WritingTransaction, fit: RowsFit, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
-    table, seen = fit.table, max(file.base, fit.seq)
-    reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
-    for position, key in enumerate(reader.keys()):
-        if position in file.deleted:
-            continue
-        old = None if file.segment.fresh else _committed(txn, table, plan, key, seen)
-        is_gone = file.segment.kind is SegmentKind.TOMBSTONES
-        yield Pair(file.base, old, None if is_gone else _project(table, file.segment.layout_id, reader.row(position)))
 
 
 def _committed(txn: WritingTransaction, table: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
@@ -228,15 +229,15 @@ def _project(table: Table, layout_id: LayoutId, row: Row) -> Row:
 def _carry_pairs(
     txn: WritingTransaction, pairs: Sequence[Pair], old: Table, versions: Sequence[Table]
 ) -> tuple[list[Pair], Failures]:
-    gone, _ = _carry(txn, [pair.old for pair in pairs if pair.old is not None], old, versions)
-    new, failed = _carry(txn, [pair.new for pair in pairs if pair.new is not None], old, versions)
+    gone, _ = carry(txn, [pair.old for pair in pairs if pair.old is not None], old, versions)
+    new, failed = carry(txn, [pair.new for pair in pairs if pair.new is not None], old, versions)
     olds, news = iter(gone), iter(new)
     return [
         Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in pairs
     ], failed
 
 
-def _carry(
+def carry(
     txn: WritingTransaction, rows: list[Row], old: Table, versions: Sequence[Table]
 ) -> tuple[list[Row], Failures]:
     """Rows of an old version as the newest one sees them: what was converted, by the expression in between, or by that
@@ -271,7 +272,7 @@ def _replace_columns(
     return both, derivation.derive([(*row, *(None for _ in came)) for row in rows], txn.parts.duck, failed)
 
 
-def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> None:
+def check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> None:
     """As long as a column is not in view, its change fails for a row without a value, and not the row."""
     for column_id, problem in failed.items():
         column = now.column_by_id.get(column_id)
@@ -283,7 +284,7 @@ def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> N
 # Values that are in no row of the buffer.
 
 
-def _is_lacking(column: Column, old: Table) -> bool:
+def is_lacking(column: Column, old: Table) -> bool:
     before = old.column_by_id.get(column.id)
     if before is not None:
         # What a writer has drawn for a row that was there, others may have seen otherwise by now.

@@ -10,7 +10,7 @@ transaction may be resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import count
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from seachange import errors
 from seachange.engine.buffer.segment_staging import abandon, write_rows, write_without
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile
+from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile, listed_keys
 from seachange.engine.constraints.computed_values import published_conversion
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
@@ -44,7 +44,7 @@ from seachange.model.schema.objects import Database
 from seachange.model.schema.objects import Schema as SchemaObject
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import seal_batch
-from seachange.storage.keys import Hashes, entry_hash, rows_hash, unique_hash, unsaid_hash
+from seachange.storage.keys import Hashes, rows_hash, unsaid_hash
 
 # So often a bulk write is sent back to be checked outside the lock before it lists its keys.
 UNLISTED_ATTEMPTS = 3
@@ -54,8 +54,8 @@ ATTEMPTS_MAX = 100
 REBASES_MAX = 10
 
 
-# Gives the indexes that come in, and those that fall out.
-Refit = Callable[[], tuple[list[IndexId], list[IndexId]]]
+# Brings the buffer up to the newest versions of its tables.
+BringUp = Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -75,31 +75,46 @@ class _Draft:
     listed: list[tuple[Hashes, Seq]] = field(default_factory=list)
     # Of tables of which it changes or deletes rows.
     changed_rows: set[KeyHash] = field(default_factory=set)
+    # Staged files that others of this draft take the place of.
+    replaced: list[Segment] = field(default_factory=list)
+
+    def clear(self) -> None:
+        for each in fields(self):
+            getattr(self, each.name).clear()
 
 
-def commit_transaction(txn: TransactionState, rebase: Refit) -> Seq | None:
-    """`refit` makes the buffer fit the newest versions of its tables. After a refusal the staged files are the
-    transaction's to keep or to abandon."""
+def commit_transaction(txn: TransactionState, rebase: BringUp) -> Seq | None:
+    """After a refusal the staged files are the transaction's to keep or to abandon."""
     draft = _Draft()
     try:
-        for buffer in txn.buffer.indexes.values():
-            _add_entries(txn, draft, buffer)
-            _add_staged(txn, draft, buffer)
+        _fill(txn, draft)
         if not draft.touched and not txn.pending and not txn.declared.jobs:
             return None
-        draft.watched += txn.reads.indexes
-        _add_declared(txn, draft)
         with txn.parts.meters.commit():
             committed = _submit(txn, draft, rebase)
-        _abandon(txn, txn.buffer.useless_segments())
+        _abandon(txn, [*txn.buffer.useless_segments(), *draft.replaced])
         return committed
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # It is unknown whether the files are referred to: they stay intents of this epoch.
         raise
     except errors.Error:
-        staged = {segment.id for segment in txn.buffer.staged_segments()}
-        _abandon(txn, [segment for segment in draft.segments if segment.id not in staged])
+        _abandon_own(txn, draft)
         raise
+
+
+def _fill(txn: TransactionState, draft: _Draft) -> None:
+    for buffer in txn.buffer.indexes.values():
+        _add_entries(txn, draft, buffer)
+        _add_staged(txn, draft, buffer)
+    draft.listed += txn.buffer.listed
+    draft.watched += txn.reads.indexes
+    _add_declared(txn, draft)
+
+
+def _abandon_own(txn: TransactionState, draft: _Draft) -> None:
+    """The files that were written for this draft alone."""
+    staged = {segment.id for segment in txn.buffer.staged_segments()}
+    _abandon(txn, [segment for segment in draft.segments if segment.id not in staged])
 
 
 def _add_declared(txn: TransactionState, draft: _Draft) -> None:
@@ -133,16 +148,10 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
 
 
 def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
-    """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key. One of
-    the primary index to come does both: a writer that comes after it knows the row by it alone."""
-    if plan.holds_rows:
-        draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
-        if op is not Op.INSERT:
-            draft.changed_rows.add(rows_hash(plan.table_id))
-        if op is not Op.PUT:
-            draft.writes[unique_hash(plan.index.id, encoded)] = entry.base
-    elif op is not Op.PUT and (key := plan.unique_key(entry.key)) is not None:
-        draft.writes[unique_hash(plan.index.id, plan.unique_codec.encode(key))] = entry.base
+    if plan.holds_rows and op is not Op.INSERT:
+        draft.changed_rows.add(rows_hash(plan.table_id))
+    for key in listed_keys(plan, op, encoded, entry):
+        draft.writes[key] = entry.base
 
 
 def _add_files(txn: TransactionState, draft: _Draft, buffer: IndexBuffer, final: list[tuple[Op, bytes, Entry]]) -> None:
@@ -167,24 +176,19 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
     if index_id not in draft.touched:
         draft.touched.append(index_id)
     for file in files:
-        draft.segments += _remaining(txn, file)
+        draft.segments += _remaining(txn, draft, file)
 
 
-def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
+def _remaining(txn: TransactionState, draft: _Draft, file: StagedFile) -> list[Segment]:
     if not file.deleted:
         return [file.segment]
-    txn.is_adapted = True
-    positions = np.array(sorted(file.deleted), dtype=np.int64)
-    rest = write_without(txn, file.plan, file.segment, positions)
-    _abandon(txn, [file.segment])
-    return rest
+    draft.replaced.append(file.segment)
+    return write_without(txn, file.plan, file.segment, np.array(sorted(file.deleted), dtype=np.int64))
 
 
-def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
-    staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
-    oldest = min([*draft.writes.values(), *txn.declared.shares.values(), *staged, txn.snapshot])
-    validated = oldest
-    sent_back, fenced, relabelled = count(), count(), count()
+def _submit(txn: TransactionState, draft: _Draft, rebase: BringUp) -> Seq:
+    validated = oldest = _oldest(txn, draft)
+    sent_back, fenced, relabelled, is_listed = count(), count(), count(), False
     while True:
         # The last check for an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
@@ -208,6 +212,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
                 if attempt >= ATTEMPTS_MAX:
                     raise refusal(outcome, txn)
                 if attempt == UNLISTED_ATTEMPTS:
+                    is_listed = True
                     _list_keys(txn, draft)
                     _list_reads(txn, draft)
                 txn.epoch.catch_up()
@@ -217,13 +222,20 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
                 raise (published_conversion(txn) if txn.declared.unconverted else None) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REBASES_MAX:
                 txn.is_adapted = True
-                _adapt(txn, draft, *rebase())
+                _redraft(txn, draft, rebase, is_listed)
+                oldest = _oldest(txn, draft)
             case Superseded() if txn.pending and next(relabelled) < REBASES_MAX and _rebase(txn):
                 pass
             case CommitBlocked(key=key, strength=strength) if txn.write_locks.waits:
                 txn.write_locks.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
+
+
+def _oldest(txn: TransactionState, draft: _Draft) -> Seq:
+    staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
+    listed = [base for _, base in draft.listed]
+    return min([*draft.writes.values(), *txn.declared.shares.values(), *staged, *listed, txn.snapshot])
 
 
 def _send(txn: TransactionState, submission: Submission) -> Outcome:
@@ -251,18 +263,15 @@ def _rebase(txn: TransactionState) -> bool:
     return txn.pending.rebase({**schema.by_id, **schema.objects})
 
 
-def _adapt(txn: TransactionState, draft: _Draft, added: list[IndexId], removed: list[IndexId]) -> None:
-    """To a newer version of the tables, which the buffer has been made to fit."""
-    gone = set(removed)
-    _abandon(txn, [segment for segment in draft.segments if segment.index_id in gone])
-    draft.segments = [segment for segment in draft.segments if segment.index_id not in gone]
-    draft.batches = [batch for batch in draft.batches if batch.index_id not in gone]
-    draft.local = [rows for rows in draft.local if rows.index_id not in gone]
-    draft.touched = [index_id for index_id in draft.touched if index_id not in gone]
-    draft.bulk = [index_id for index_id in draft.bulk if index_id not in gone]
-    for index_id in added:
-        _add_entries(txn, draft, txn.buffer.indexes[index_id])
-    _add_declared(txn, draft)
+def _redraft(txn: TransactionState, draft: _Draft, rebase: BringUp, is_listed: bool) -> None:
+    """With the buffer on the newest versions of its tables."""
+    rebase()
+    _abandon_own(txn, draft)
+    draft.clear()
+    _fill(txn, draft)
+    if is_listed:
+        _list_keys(txn, draft)
+        _list_reads(txn, draft)
 
 
 def _list_keys(txn: TransactionState, draft: _Draft) -> None:
