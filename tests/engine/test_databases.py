@@ -131,13 +131,13 @@ def test_none_goes_while_it_is_used(nodes: tuple[Node, Node]):
         assert check(nodes[0]) == []
 
 
-def test_a_session_that_comes_while_the_drop_is_under_way(nodes: tuple[Node, Node]):
-    """It waits, and gets an error if the database is gone; it continues if the drop is rolled back."""
+def test_a_session_that_comes_while_a_database_is_being_renamed(nodes: tuple[Node, Node]):
+    """It waits, and gets an error if the name is gone; it continues if that is rolled back."""
     with ExitStack() as stack:
         here = session_of(stack, nodes[0])
         here.execute("create database shop")
         for end, is_there in (("rollback", True), ("commit", False)):
-            run(here, "begin", "drop database shop")
+            run(here, "begin", "alter database shop rename to store")
             waits = nodes[1].epoch.shared.waits
             with ThreadPoolExecutor(1) as pool:
                 coming = pool.submit(session_of, stack, nodes[1], "shop")

@@ -61,6 +61,11 @@ class ActiveTransaction(DatabaseError):
     message = "{detail}"
 
 
+class InsideBlock(DatabaseError):
+    sqlstate = "25001"
+    message = "{command} cannot run inside a transaction block"
+
+
 class ObjectInUse(OperationalError):
     sqlstate = "55006"
     message = "{detail}"

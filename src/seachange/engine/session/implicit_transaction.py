@@ -70,7 +70,7 @@ def find_way(prepared: Sequence[Prepared], session: SessionState) -> Way:
         return Way.WHOLE
     if any(map(_discards_all, statements)):
         # What it does at once could not be rolled back with the others.
-        raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
+        raise errors.InsideBlock(command="DISCARD ALL")
     doing = [i for i, statement in enumerate(statements) if not isinstance(statement, _AT_MOST_SETTINGS)]
     is_local = any(isinstance(statement, SetSetting) and statement.local for statement in statements)
     if is_local or len(doing) > 1 or any(isinstance(statements[i], TransactionStatement) for i in doing):

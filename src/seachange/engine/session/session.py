@@ -24,6 +24,7 @@ from seachange.engine.session.cursors import CursorRows, OpenCursors
 from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, find_way, settings_kept
 from seachange.engine.session.job_session import SessionJobs
 from seachange.engine.session.lock_table import lock_tables
+from seachange.engine.session.outside_blocks import check_inside_block
 from seachange.engine.session.pinned_port import Pins
 from seachange.engine.session.session_control import is_control, leaves_results, run_control
 from seachange.engine.session.session_state import BlockState, TransactionStatus
@@ -193,6 +194,7 @@ class Session:
                 if results:
                     transaction.start_statement()
                 with self._guard.statement(statement.command):
+                    check_inside_block(statement.parsed)
                     results.append(self._runner.run(StatementCall(statement, values), transaction))
 
         self._loop.commit(work)
@@ -201,6 +203,8 @@ class Session:
         """Rows of a query go to `sink` while it runs, if they are many: then the result has none."""
         call = StatementCall(prepared, values, sink)
         with self._guard.statement(prepared.command):
+            if self._state.status is TransactionStatus.OPEN:
+                self._check_inside_block(prepared)
             if is_control(prepared.parsed):
                 result = self._control(call)
                 # The session is in its new state: a time limit that has passed meanwhile comes too late.
@@ -211,6 +215,13 @@ class Session:
             if self._state.status is TransactionStatus.IDLE:
                 return self._loop.run(call)
             return self._block.run(call)
+
+    def _check_inside_block(self, prepared: Prepared) -> None:
+        try:
+            check_inside_block(prepared.parsed)
+        except errors.InsideBlock:
+            self.spoil()
+            raise
 
     def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         """For a client that fetches the rows later: many rows are kept in a file."""
@@ -318,8 +329,6 @@ class Session:
             self.in_transaction(partial(check_needs, statement))
 
     def vacuum(self, statement: Vacuum) -> None:
-        if self._state.status is not TransactionStatus.IDLE:
-            raise errors.ActiveTransaction(detail="VACUUM cannot run inside a transaction block")
         with self._guard.statement():
             tables, _ = self._loop.commit(partial(tables_of, statement), may_write=False, retries_max=0)
             for table in tables:

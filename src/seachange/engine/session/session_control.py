@@ -190,8 +190,6 @@ def _set(session: SessionState, statement: statements.SetSetting) -> None:
 
 def _discard(session: SessionState, statement: statements.Discard) -> Result:
     if statement.what == "all":
-        if session.status is not TransactionStatus.IDLE:
-            raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
         session.settings.reset(None)
         session.settings.reset("session_authorization")
         session.settings.reset("role")

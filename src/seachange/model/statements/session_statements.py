@@ -233,6 +233,8 @@ class NeedlessStatement:
     name: RelationName | None = None
     read: tuple[RelationName, ...] = ()
     for_superusers: bool = False
+    # Its name if PostgreSQL runs it in autocommit only.
+    outside_blocks: str | None = None
 
 
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint

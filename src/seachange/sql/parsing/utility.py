@@ -40,13 +40,15 @@ def read_analyze(reader: Reader) -> NeedlessStatement:
 
 
 def read_reindex(reader: Reader) -> NeedlessStatement:
-    _skip_options(reader)
+    concurrently = "concurrently" in _skip_options(reader).lower()
     word = reader.take_any(*_REINDEXED)
     if word is None:
         raise reader.problem()
-    reader.take("concurrently")
+    concurrently = reader.take("concurrently") or concurrently
     name = None if reader.at_end else read_relation(reader)
-    return NeedlessStatement("REINDEX", _REINDEXED[word], name)
+    several = f"REINDEX {word.upper()}" if word not in ("index", "table") else None
+    outside_blocks = "REINDEX CONCURRENTLY" if concurrently else several
+    return NeedlessStatement("REINDEX", _REINDEXED[word], name, outside_blocks=outside_blocks)
 
 
 def read_checkpoint(reader: Reader) -> NeedlessStatement:
@@ -59,9 +61,8 @@ def read_unlisten(reader: Reader) -> NeedlessStatement:
     return NeedlessStatement("UNLISTEN")
 
 
-def _skip_options(reader: Reader) -> None:
-    if reader.at_symbol("("):
-        reader.parenthesized()
+def _skip_options(reader: Reader) -> str:
+    return reader.parenthesized() if reader.at_symbol("(") else ""
 
 
 def _read_table(reader: Reader) -> RelationName:

@@ -1,0 +1,37 @@
+"""Statements that run in autocommit only, as in PostgreSQL: what they do, or wait for, is not part of a transaction."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model import statements
+from seachange.model.object_kind import ObjectKind
+from seachange.sql.parsing.parse import Parsed
+
+
+def check_inside_block(statement: Parsed) -> None:
+    """25001 for a statement that cannot run in a transaction block."""
+    command = _command_outside(statement)
+    if command is not None:
+        raise errors.InsideBlock(command=command)
+
+
+def _command_outside(statement: Parsed) -> str | None:
+    match statement:
+        case statements.CreateIndex(concurrently=True):
+            return "CREATE INDEX CONCURRENTLY"
+        case statements.DropIndex(concurrently=True):
+            return "DROP INDEX CONCURRENTLY"
+        case statements.AlterTable(concurrently=True):
+            return "ALTER TABLE CONCURRENTLY"
+        case statements.CreateDatabase():
+            return "CREATE DATABASE"
+        case statements.DropObjects(kind=ObjectKind.DATABASE):
+            return "DROP DATABASE"
+        case statements.NeedlessStatement(outside_blocks=command):
+            return command
+        case statements.Vacuum():
+            return "VACUUM"
+        case statements.Discard(what="all"):
+            return "DISCARD ALL"
+        case _:
+            return None
