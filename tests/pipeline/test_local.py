@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from seachange import errors
+from seachange.engine.bulk.local_pipeline import local_pipeline
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
-from seachange.engine.jobs.local_pipeline import local_pipeline
 from seachange.engine.node.node import Node
 from seachange.model.change.ops import BackfillIndexes
 from seachange.model.change.work import Built, UnitDone

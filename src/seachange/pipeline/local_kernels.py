@@ -27,7 +27,7 @@ from seachange.pipeline.kernels.executor import Executor, LocalExecutor, OnProgr
 from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterrupts
 from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
-from seachange.pipeline.kernels.source import IndexSource, Sources, built_source, seen_through
+from seachange.pipeline.kernels.source import IndexSource, RowSources, Sources, built_source, seen_through
 from seachange.pipeline.kernels.tasks import work_bytes
 from seachange.pipeline.kernels.validation import Progress, validate
 from seachange.pipeline.throttling.throttle import Throttling
@@ -56,6 +56,8 @@ class LocalPipeline:
     connect: Connect = sorting_connection
     # Creates the executor; None uses this process. Its second argument is called regularly while tasks run.
     executor_factory: ExecutorFactory | None = None
+    # What is read instead of the committed rows as of the sequence.
+    rows_read: RowSources | None = None
     # Generations as of a sequence that are not attached yet: other indexes may be built from them.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
@@ -141,7 +143,7 @@ class LocalPipeline:
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         with self.hold(at), self._kernel_context() as (kernel_context, _):
             sources = self._sources(at)
-            table = self._table(sources, table_id)
+            table = _table(sources, table_id, at)
             if table.next_primary is None:
                 raise errors.Bug(detail=f"table {table.name} is not converted as of {at}")
             through = seen_through(table, table.next_primary.id)
@@ -178,7 +180,7 @@ class LocalPipeline:
 
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[IndexSource, list[BuiltIndex]]:
         sources = self._sources(at)
-        table = self._table(sources, op.table_id)
+        table = _table(sources, op.table_id, at)
         through = seen_through(table, op.source_id)
         if through.primary.id != op.source_id:
             raise errors.Bug(detail=f"index {op.source_id} of {table.name} is to be read, and is not a primary one")
@@ -187,13 +189,9 @@ class LocalPipeline:
         targets = [_target(table, through, index_id) for index_id in op.index_ids]
         return source, targets
 
-    def _table(self, sources: Sources, table_id: TableId) -> Table:
-        table = sources.tables().get(table_id)
-        if table is None:
-            raise errors.Bug(detail=f"table {table_id} is not there at {sources.at}")
-        return table
-
-    def _sources(self, at: Seq) -> Sources:
+    def _sources(self, at: Seq) -> RowSources:
+        if self.rows_read is not None:
+            return self.rows_read
         return Sources(self.catalog, self.epoch, self.warehouse, at)
 
     @contextmanager
@@ -248,6 +246,13 @@ class _Counted:
         more = max(self.finished + rows - self.reported, 0)
         self.reported += more
         self.report(more)
+
+
+def _table(sources: RowSources, table_id: TableId, at: Seq) -> Table:
+    table = sources.tables().get(table_id)
+    if table is None:
+        raise errors.Bug(detail=f"table {table_id} is not there at {at}")
+    return table
 
 
 def _target(table: Table, through: Table, index_id: IndexId) -> BuiltIndex:

@@ -71,6 +71,13 @@ class PendingSchema:
         change = self._changes.get(table.id)
         return change is not None and change[0] is None
 
+    def is_own(self, table_id: DescriptorId) -> bool:
+        """Whether the transaction has created or emptied the table: its primary index is new, so that every row in it
+        is the transaction's own."""
+        before, after = self._changes.get(table_id, (None, None))
+        known = before.index_by_id if isinstance(before, Table) else {}
+        return isinstance(after, Table) and after.primary.id not in known
+
     def mark(self) -> int:
         return len(self._journal)
 

@@ -40,7 +40,7 @@ def check_load(
     checked the CHECK constraints already."""
     if not segments:
         return
-    load = Load(txn, plan.table, segments)
+    load = Load(txn, plan.table, parts_of(segments))
     if plan.checks is not None and not checked:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in plan.table.foreign_keys:
@@ -56,7 +56,7 @@ def check_change(
 ) -> None:
     """The same for an update or delete, restricted to what the assigned columns affect."""
     table, changed = plan.table, change.changed
-    load = Load(txn, table, change.segments)
+    load = Load(txn, table, parts_of(change.segments))
     if plan.checks is not None and change.segments:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in table.foreign_keys:
@@ -133,10 +133,12 @@ def parts_of(segments: Sequence[Segment]) -> SnapshotParts:
 
 
 class Load:
-    def __init__(self, txn: WritingTransaction, table: Table, segments: Sequence[Segment]) -> None:
+    """Rows of a table that the transaction has written."""
+
+    def __init__(self, txn: WritingTransaction, table: Table, parts: SnapshotParts) -> None:
         self._txn = txn
         self._table = table
-        self._parts = parts_of(segments)
+        self._parts = parts
 
     def scan_all(self) -> Scan:
         return scan_rows(self._table, self._parts, self._txn.parts.warehouse)
@@ -146,21 +148,35 @@ class Load:
         return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
 
     def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
+        check_references(self._txn, self._table, key, self._keys(key), foreign_keys)
+
+    def check_now(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
+        """Also if the constraint is deferred, or not enforced yet."""
+        check_references_now(self._txn, self._table, key, self._keys(key), foreign_keys)
+
+    def _keys(self, key: ForeignKey) -> Scan:
         columns = [self._table.column_by_id[c] for c in key.columns]
-        check_references(self._txn, self._table, key, by_id(self.scan(columns), columns), foreign_keys)
+        return by_id(self.scan(columns), columns)
 
 
 def check_references(
     txn: WritingTransaction, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
 ) -> None:
     """Checks the keys of many rows of a table, which are a scan of the columns of a foreign key, named by id."""
+    if key.state in REFUSING and not foreign_keys.is_checked_later(table, key):
+        check_references_now(txn, table, key, rows, foreign_keys)
+        return
+    columns = [table.column_by_id[c] for c in key.columns]
+    foreign_keys.require(table, key, KeyView(txn).run(_present(rows, columns, key.match_full)))
+
+
+def check_references_now(
+    txn: WritingTransaction, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
+) -> None:
     view, columns = KeyView(txn), [table.column_by_id[c] for c in key.columns]
     wanted = _present(rows, columns, key.match_full)
     parent = txn.table_by_id(key.parent)
     assert parent is not None, key
-    if key.state not in REFUSING or foreign_keys.is_checked_later(table, key):
-        foreign_keys.require(table, key, view.run(wanted))
-        return
     index = parent.index_by_id[key.parent_index]
     others = [parent.column_by_id[c] for c in index.key]
     present = view.scan(parent, index, others)

@@ -20,10 +20,11 @@ from seachange import errors
 from seachange.engine.constraints.key_view import KeyView, ReadingTransaction
 from seachange.engine.context.deferral import ConstraintName, Deferral
 from seachange.engine.encode.write_plan import pick_columns
-from seachange.model.ids import TableId
+from seachange.model.ids import DescriptorId, TableId
 from seachange.model.schema.constraint import Action, ForeignKey
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.objects import Descriptor
 from seachange.model.schema.references import Reference, action_of
 from seachange.model.states import READABLE, REFUSING, WRITTEN
 from seachange.sql.duck.default_text import is_drawn
@@ -34,6 +35,10 @@ Row = tuple[Any, ...]
 
 class WritingTransaction(ReadingTransaction, Protocol):
     def table_by_id(self, table_id: TableId) -> Table | None: ...
+
+    def every_table(self) -> tuple[Table, ...]: ...
+
+    def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
 
     def references_to(self, table: Table) -> tuple[Reference, ...]: ...
 

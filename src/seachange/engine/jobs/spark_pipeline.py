@@ -14,8 +14,8 @@ from typing import Protocol
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.changer.ports import Overtaken
+from seachange.engine.bulk.local_pipeline import local_pipeline
 from seachange.engine.context.interrupts import SessionInterrupts
-from seachange.engine.jobs.local_pipeline import local_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.change.elements import descriptor_of

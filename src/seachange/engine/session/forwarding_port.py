@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.condition import Condition
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
@@ -280,6 +281,12 @@ class ForwardingPort:
 
     def rely_on_empty(self, index_id: IndexId) -> None:
         self._port.rely_on_empty(index_id)
+
+    def is_own(self, table_id: TableId) -> bool:
+        return self._port.is_own(table_id)
+
+    def run_own(self, op: BackfillIndexes | Validate) -> None:
+        self._port.run_own(op)
 
     def fence(self, table_ids: Collection[TableId]) -> None:
         self._port.fence(table_ids)

@@ -32,7 +32,9 @@ from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.transaction.database_use import hold_alone
+from seachange.engine.transaction.own_rows import run_own
 from seachange.engine.transaction.transaction_reads import TransactionReads
+from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
@@ -242,6 +244,12 @@ class TransactionWrites(TransactionReads):
         table = next(t for t in self.tables() if index_id in t.index_by_id)
         if not self.pending.is_new(table):
             self.declared.relied_empty[index_id] = (table, self.snapshot)
+
+    def is_own(self, table_id: TableId) -> bool:
+        return self.pending.is_own(table_id)
+
+    def run_own(self, op: BackfillIndexes | Validate) -> None:
+        run_own(self, op, self._foreign_keys)
 
     def fence(self, table_ids: Collection[TableId]) -> None:
         self.declared.fenced |= set(table_ids)

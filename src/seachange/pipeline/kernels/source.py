@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import duckdb
 import numpy as np
@@ -119,6 +120,15 @@ def built_source(table: Table, built: Built) -> IndexSource:
     return IndexSource(table, table.primary, NOT_ATTACHED, SnapshotParts(files, ()))
 
 
+class RowSources(Protocol):
+    """The tables that kernels read, and the contents of their indexes."""
+
+    def tables(self) -> dict[int, Table]: ...
+
+    def load(self, table: Table, index: Index) -> IndexSource:
+        """`table` is `seen_through` the primary index whose key the entries of `index` end with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Reads the catalog as of one sequence. The caller keeps the sequence readable; otherwise the catalog raises an
@@ -134,7 +144,6 @@ class Sources:
         return {d.id: d.body for d in published if isinstance(d.body, Table)}
 
     def load(self, table: Table, index: Index) -> IndexSource:
-        """`table` is `seen_through` the primary index whose key the entries of `index` end with."""
         contents = self.catalog.index_contents(self.epoch, index.id, self.at)
         if contents.generation is None:
             raise errors.Bug(detail=f"index {index.name} of {table.name} is read before it is complete")

@@ -24,7 +24,7 @@ from seachange.pipeline.kernels.executor import Executor
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.reading import ReadsSource
 from seachange.pipeline.kernels.row_names import SHOWN_MAX, naming_columns, show_key, show_keys
-from seachange.pipeline.kernels.source import UNIT_BYTES_MAX, IndexSource, Sources, Unit, seen_through
+from seachange.pipeline.kernels.source import UNIT_BYTES_MAX, IndexSource, RowSources, Unit, seen_through
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.keys import Key
@@ -45,7 +45,7 @@ class Broken:
 
 
 def validate(
-    op: Validate, sources: Sources, executor: Executor, warehouse: Warehouse, report: Progress
+    op: Validate, sources: RowSources, executor: Executor, warehouse: Warehouse, report: Progress
 ) -> Violation | None:
     validation = _Validation(sources, sources.tables(), executor, warehouse, report)
     match op.element:
@@ -63,7 +63,7 @@ def validate(
 
 @dataclass(frozen=True, slots=True)
 class _Validation:
-    sources: Sources
+    sources: RowSources
     tables: dict[int, Table]
     executor: Executor
     warehouse: Warehouse
@@ -123,7 +123,7 @@ class _Validation:
     def _table(self, table_id: TableId) -> Table:
         table = self.tables.get(table_id)
         if table is None:
-            raise errors.Bug(detail=f"table {table_id} is to be validated, but does not exist at {self.sources.at}")
+            raise errors.Bug(detail=f"table {table_id} is to be validated, but does not exist")
         return table
 
     def _rows(self, table_id: TableId, columns: Sequence[ColumnId]) -> IndexSource:

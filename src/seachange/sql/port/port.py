@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.condition import Condition
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
@@ -320,6 +321,12 @@ class DefinitionPort(Protocol):
 
     def rely_on_empty(self, index_id: IndexId) -> None:
         """The commit is refused if the index, which was found empty, has rows by then."""
+
+    def is_own(self, table_id: TableId) -> bool:
+        """Whether the transaction has created or emptied the table, so that no other transaction sees its rows."""
+
+    def run_own(self, op: BackfillIndexes | Validate) -> None:
+        """Builds indexes of such a table, or validates a constraint of it, over its rows."""
 
     def fence(self, table_ids: Collection[TableId]) -> None:
         """After this commit, no transaction commits that planned with an older version of these tables."""

@@ -6,7 +6,7 @@ that it needs is collected.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from seachange import errors
@@ -16,13 +16,31 @@ from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Column
-from seachange.model.schema.objects import Sequence
+from seachange.model.schema.objects import Descriptor, Sequence
+from seachange.pipeline.kernels.source import RowSources
 from seachange.pipeline.local_kernels import LocalPipeline
 from seachange.sql.duck.default_text import resolve_default
 from seachange.sql.translate.duck_errors import translate_error
 
+FindObject = Callable[[DescriptorId], Descriptor | None]
 
-def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInterrupts) -> LocalPipeline:
+
+def local_pipeline(
+    parts: NodeParts,
+    epoch: EpochState,
+    interrupts: SessionInterrupts,
+    find_object: FindObject | None = None,
+    rows_read: RowSources | None = None,
+) -> LocalPipeline:
+    """`find_object` gives the sequences of defaults, by default those at the head; `rows_read` are the rows, by default
+    the committed ones."""
+
+    def find_newest(id_: DescriptorId) -> Descriptor | None:
+        return epoch.schemas.newest.objects.get(id_)
+
+    def numbered(sequence_id: DescriptorId, rows: int) -> str:
+        return _numbered(parts, (find_object or find_newest)(sequence_id), rows)
+
     @contextmanager
     def hold(at: Seq) -> Iterator[None]:
         ticket = epoch.registry.enter_below(at)
@@ -34,9 +52,7 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInter
     def resolved(column: Column, rows: int) -> str:
         if column.is_row_id:
             return f"{parts.rowids.take(epoch.epoch, rows)} + rowid"
-        return resolve_default(
-            column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows)
-        )
+        return resolve_default(column, parts.clock.wall_us(), lambda sequence_id: numbered(sequence_id, rows))
 
     return LocalPipeline(
         parts.catalog,
@@ -48,14 +64,14 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInter
         translate_error,
         resolved,
         connect=parts.sorts.connect,
+        rows_read=rows_read,
     )
 
 
-def _numbered(parts: NodeParts, epoch: EpochState, sequence_id: DescriptorId, rows: int) -> str:
+def _numbered(parts: NodeParts, sequence: Descriptor | None, rows: int) -> str:
     """An expression for the sequence value of each row, by row number."""
-    sequence = epoch.schemas.newest.objects.get(sequence_id)
     if not isinstance(sequence, Sequence):
-        raise errors.UndefinedObject(kind="sequence", name=str(sequence_id))
+        raise errors.UndefinedObject(kind="sequence", name="of a default")
     limits = limits_of(sequence)
     block = parts.catalog.draw_sequence(sequence.id, sequence.run, limits, max(rows, 1))
     value = f"{block.first} + {block.increment} * rowid"

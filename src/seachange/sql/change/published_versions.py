@@ -1,0 +1,100 @@
+"""The versions that a schema change gives to descriptors, as the transaction publishes them.
+
+**Invariant:** what a published version refers to is relied on by the commit: it is still there when the version is
+published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from seachange.model.change.ops import OpType
+from seachange.model.ids import DescriptorId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Database, Descriptor, EnumType, View, is_relabelled
+from seachange.model.schema.objects import Schema as SchemaObject
+from seachange.model.schema.objects import Sequence as SequenceObject
+from seachange.planner.known_schema import KnownSchema, apply_ops
+from seachange.planner.plan import ChangePlan
+from seachange.planner.stages import Phase
+from seachange.sql.change.check_types import verify_checks
+from seachange.sql.change.computed_columns import verify_computed
+from seachange.sql.change.index_types import resolve_index_types
+from seachange.sql.change.object_access import give_to_creator
+from seachange.sql.change.running_changes import check_relied
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.query.views import check_grouping, resolve_view
+
+_IN_SCHEMAS = (Table, SequenceObject, View, EnumType)
+_IN_DATABASES = (*_IN_SCHEMAS, SchemaObject)
+
+
+def verify_outcome(
+    plan: ChangePlan, after: KnownSchema, known: Mapping[DescriptorId, Descriptor], duck: DuckSession
+) -> None:
+    """Validates the outcome of all stages: an invalid CHECK of a later stage would fail every writer from then on."""
+    rest = [(plan, stage) for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
+    rest += [(plan.then, stage) for stage in plan.then.stages] if plan.then is not None else []
+    for part, stage in rest:
+        if stage.type is OpType.MUTATION:
+            after = apply_ops(after, part.ops(stage))
+    for id_, outcome in after.descriptors.items():
+        before = known.get(id_)
+        if isinstance(outcome, Table) and isinstance(before, Table) and outcome is not before:
+            verify_checks(before, outcome, duck)
+            check_grouping(before, outcome, (view for view in after.descriptors.values() if isinstance(view, View)))
+
+
+def rely(
+    changed: Iterable[DescriptorId], known: Mapping[DescriptorId, Descriptor], after: KnownSchema, port: TransactionPort
+) -> None:
+    """Whatever a new version refers to must still exist when the version is published."""
+    used: set[DescriptorId] = set()
+    databases = {other.name: other.id for other in after.descriptors.values() if isinstance(other, Database)}
+    schemas = {other.name: other.id for other in after.descriptors.values() if isinstance(other, SchemaObject)}
+    for id_ in changed:
+        descriptor = after.descriptors.get(id_)
+        before = known.get(id_)
+        if before is not None and descriptor is not None and is_relabelled(before, descriptor):
+            continue
+        if isinstance(descriptor, _IN_DATABASES) and descriptor.database in databases:
+            used.add(databases[descriptor.database])
+        if isinstance(descriptor, _IN_SCHEMAS) and descriptor.schema in schemas:
+            used.add(schemas[descriptor.schema])
+        match descriptor:
+            case Table(columns=columns):
+                used.update(s for column in columns for s in column.default_sequences)
+                used.update(DescriptorId(column.type.enum) for column in columns if column.type.enum)
+            case View(relation_ids=ids):
+                used.update(ids)
+            case _:
+                pass
+    relied = {id_ for id_ in used - set(changed) if id_ in after.descriptors}
+    check_relied(relied, port)
+    port.rely_on(after.descriptors[id_] for id_ in relied)
+
+
+def publish_version(
+    before: Descriptor | None,
+    after: Descriptor | None,
+    kept: Sequence[Table],
+    port: TransactionPort,
+    duck: DuckSession,
+) -> Descriptor | None:
+    """Gives the version as it is published: what only DuckDB knows of it has been filled in."""
+    dropped = next((table for table in reversed(kept) if after is not None and table.id == after.id), None)
+    if before is None and isinstance(after, Table) and dropped is not None:
+        port.revive(dropped, after)
+        return after
+    if isinstance(after, Table):
+        assert before is None or isinstance(before, Table)
+        verify_checks(before, after, duck)
+        verify_computed(before, after, duck)
+        after = resolve_index_types(before, after, duck)
+    if isinstance(after, View):
+        after = resolve_view(before if isinstance(before, View) else None, after, port, duck)
+    if before is None and after is not None:
+        after = give_to_creator(after, port)
+    port.publish(before, after)
+    return after
