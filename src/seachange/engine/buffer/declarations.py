@@ -19,11 +19,16 @@ from seachange.model.schema.descriptor import Table
 
 @dataclass(frozen=True, slots=True)
 class DeclarationsMark:
-    """How many there were before a statement of a block."""
+    """What was declared before a statement of a block, or at a savepoint: how many of what may be many, the rest as it
+    was."""
 
     locked: int
-    relied_empty: int
+    changed: int
     unconverted: int
+    relied: dict[DescriptorId, int]
+    relied_empty: dict[IndexId, tuple[Table, Seq]]
+    fenced: frozenset[TableId]
+    addressed: frozenset[DescriptorId]
 
 
 @dataclass(slots=True)
@@ -48,23 +53,22 @@ class Declarations:
     jobs: list[JobChange] = field(default_factory=list)
 
     def mark(self) -> DeclarationsMark:
-        return DeclarationsMark(len(self.locked), len(self.relied_empty), len(self.unconverted))
+        counts = len(self.locked), len(self.changed), len(self.unconverted)
+        relied = dict(self.relied), dict(self.relied_empty)
+        return DeclarationsMark(*counts, *relied, frozenset(self.fenced), frozenset(self.addressed))
 
     def undo_to(self, mark: DeclarationsMark) -> None:
-        """Removes what the statements since the mark have declared."""
+        """Removes what the statements since the mark have declared, besides shares."""
         del self.locked[mark.locked :]
-        drop_newest(self.relied_empty, mark.relied_empty)
+        drop_newest(self.changed, mark.changed)
         drop_newest(self.unconverted, mark.unconverted)
+        self.relied, self.relied_empty = dict(mark.relied), dict(mark.relied_empty)
+        self.fenced, self.addressed = set(mark.fenced), set(mark.addressed)
 
     def reset(self, shares: int) -> None:
         """A statement has failed; there were so many shares before it."""
         drop_newest(self.shares, shares)
         self.jobs.clear()
-
-    def back_to(self, locked: int, changed: int) -> None:
-        """ROLLBACK TO a savepoint, at which there were so many."""
-        del self.locked[locked:]
-        drop_newest(self.changed, changed)
 
 
 class _Stack(Sized, Protocol):

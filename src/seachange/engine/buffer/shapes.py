@@ -63,10 +63,14 @@ class Shapes:
         """The statement is run again as of another snapshot: what it has used first there, it has not used yet."""
         forgotten = tuple(self._fresh)
         for id_ in forgotten:
-            del self._first[id_]
-            self._shown.pop(id_, None)
-        self._fresh.clear()
+            self.forget(id_)
         return forgotten
+
+    def forget(self, id_: DescriptorId) -> None:
+        """What used the table first was undone."""
+        self._first.pop(id_, None)
+        self._shown.pop(id_, None)
+        self._fresh.discard(id_)
 
     def check(self, id_: DescriptorId, snapshot: Seq) -> None:
         limit = self.limits.get(id_)

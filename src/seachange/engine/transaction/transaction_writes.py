@@ -56,12 +56,12 @@ Mark = tuple[int, int, int, Deferral, int]
 
 @dataclass(frozen=True, slots=True)
 class SavepointMark:
-    """What there was at a savepoint: the writes, and beside them locks, rows locked and descriptors changed."""
+    """What there was at a savepoint: the writes, and beside them locks, what was declared, and the tables used."""
 
     writes: Mark
     write_locks: WriteLocksMark
-    locked: int
-    changed: int
+    declared: DeclarationsMark
+    used: frozenset[DescriptorId]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +116,17 @@ class TransactionWrites(TransactionReads):
         self._abandon(self.buffer.reset(mark[0]))
 
     def savepoint(self) -> SavepointMark:
-        counts = len(self.declared.locked), len(self.declared.changed)
-        return SavepointMark(self.mark(), self.write_locks.begin_scope(), *counts)
+        return SavepointMark(self.mark(), self.write_locks.begin_scope(), self.declared.mark(), frozenset(self.used))
 
     def back_to(self, mark: SavepointMark) -> None:
-        """Undoes everything since a savepoint, and releases the locks that were taken since."""
+        """Undoes everything since a savepoint, and releases the locks that were taken since. Tables that were first
+        used since are as if they had not been: others may have changed them without the lock."""
         self.reset(mark.writes)
-        self.declared.back_to(mark.locked, mark.changed)
+        self.declared.undo_to(mark.declared)
         self.write_locks.back_to(mark.write_locks)
+        for id_ in self.used.keys() - mark.used:
+            del self.used[id_]
+            self.shapes.forget(id_)
 
     # Descriptors.
 
