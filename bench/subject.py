@@ -83,15 +83,15 @@ class BareStore:
 
     def insert(self, table: str, row: Row) -> None:
         transaction = self._node.begin()
-        transaction.insert(transaction.table(None, table), [row])
+        transaction.writes.insert(transaction.schema.table(None, table), [row])
         transaction.commit()
 
     def update(self, table: str, old: Row, new: Row) -> None:
         transaction = self._node.begin()
-        transaction.update(transaction.table(None, table), [old], [new])
+        transaction.writes.update(transaction.schema.table(None, table), [old], [new])
         transaction.commit()
 
     def delete(self, table: str, old: Row) -> None:
         transaction = self._node.begin()
-        transaction.delete(transaction.table(None, table), [old])
+        transaction.writes.delete(transaction.schema.table(None, table), [old])
         transaction.commit()

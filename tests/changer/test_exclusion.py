@@ -105,10 +105,10 @@ def test_a_change_is_not_planned_with_what_a_job_has_finished_since(node: Node, 
     transaction = node.begin()
     run(node, job_id)
     with pytest.raises(errors.RowChanged):
-        transaction.check_newest([transaction.table(None, "item").id])
+        transaction.definitions.check_newest([transaction.schema.table(None, "item").id])
     transaction.rollback()
     transaction = node.begin()
-    transaction.check_newest([transaction.table(None, "item").id])
+    transaction.definitions.check_newest([transaction.schema.table(None, "item").id])
     transaction.rollback()
 
 

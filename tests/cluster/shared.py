@@ -23,7 +23,7 @@ def create_shared(place: Place) -> None:
 
 def insert_rows(txn: Transaction) -> None:
     for name in KEYED:
-        txn.insert(txn.table(None, name), [(key, f"code {key}", 0, "new") for key in range(KEYS)])
+        txn.writes.insert(txn.schema.table(None, name), [(key, f"code {key}", 0, "new") for key in range(KEYS)])
 
 
 def judge_shared(place: Place, acknowledged: set[int], possible: set[int]) -> list[str]:

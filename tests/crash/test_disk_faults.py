@@ -225,9 +225,9 @@ def test_a_damaged_segment_gives_no_rows(damage, place: Place):
     node = open_ported_node(place)
     run_steps(node, 0, LOAD + 1)
     txn = node.begin()
-    table = txn.table(None, "left")
-    right = txn.table(None, "right")
-    of = {t.name: txn.index_parts(t, t.primary).files[0].segment for t in (table, right)}
+    table = txn.schema.table(None, "left")
+    right = txn.schema.table(None, "right")
+    of = {t.name: txn.reads.index_parts(t, t.primary).files[0].segment for t in (table, right)}
     files = {name: place.segments / node.parts.warehouse.name(segment.id) for name, segment in of.items()}
     key = make_script(SEED)[LOAD].keys[0]
     txn.rollback()
@@ -237,9 +237,9 @@ def test_a_damaged_segment_gives_no_rows(damage, place: Place):
     try:
         txn = node.begin()
         with pytest.raises(errors.SegmentDamaged, match=files["left"].name):
-            txn.scan(table)
+            txn.reads.scan(table)
         with pytest.raises(errors.SegmentDamaged, match=files["left"].name):
-            txn.get(table, (key,))
+            txn.reads.get(table, (key,))
         txn.rollback()
         assert any(files["left"].name in problem for problem in judge_script(node, SEED, LOAD + 1))
     finally:

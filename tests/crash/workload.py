@@ -96,7 +96,7 @@ class Workload:
 
     def insert(self, table: str, row: list[Any]) -> None:
         def work() -> None:
-            with_tables(self.node, lambda txn: txn.insert(txn.table(None, table), [tuple(row)]))
+            with_tables(self.node, lambda txn: txn.writes.insert(txn.schema.table(None, table), [tuple(row)]))
 
         self._until_accepted(work)
         answer(ack=row[0], epoch=self.node.epoch.epoch)
@@ -210,21 +210,23 @@ def run_step(node: Node, seed: int, number: int) -> None:
 
 def write_step(txn: Transaction, step: Step, before: Contents) -> None:
     for name in KEYED:
-        table = txn.table(None, name)
+        table = txn.schema.table(None, name)
         match step.kind:
             case "insert":
-                txn.insert(table, [new_row(before, step, key) for key in step.keys])
+                txn.writes.insert(table, [new_row(before, step, key) for key in step.keys])
             case "load":
                 rows = [new_row(before, step, key) for key in step.keys]
                 columns = {
                     c.name: list(values) for c, values in zip(table.columns, zip(*rows, strict=True), strict=True)
                 }
-                txn.insert_arrow(table, pa.table(columns).to_reader())
+                txn.writes.insert_arrow(table, pa.table(columns).to_reader())
             case "change":
-                old = [row for key in step.keys if (row := txn.get(table, (key,))) is not None]
-                txn.update(table, old, [changed_row(row, step) for row in old])
+                old = [row for key in step.keys if (row := txn.reads.get(table, (key,))) is not None]
+                txn.writes.update(table, old, [changed_row(row, step) for row in old])
             case "delete":
-                txn.delete(table, [row for key in step.keys if (row := txn.get(table, (key,))) is not None])
+                txn.writes.delete(
+                    table, [row for key in step.keys if (row := txn.reads.get(table, (key,))) is not None]
+                )
             case "add column":
                 add_column(txn, name, f"added_{before.added_columns}", ADDED_VALUE)
             case _:
@@ -233,7 +235,7 @@ def write_step(txn: Transaction, step: Step, before: Contents) -> None:
 
 def compact(node: Node) -> None:
     txn = node.begin()
-    tables = txn.tables()
+    tables = txn.schema.tables()
     txn.rollback()
     for table in tables:
         node.compact(table)
@@ -242,11 +244,11 @@ def compact(node: Node) -> None:
 def write_marker(node: Node, marker: int, bulk: bool) -> None:
     def work(txn: Transaction) -> None:
         for name in KEYLESS:
-            table = txn.table(None, name)
+            table = txn.schema.table(None, name)
             if bulk:
-                txn.insert_arrow(table, pa.table({"marker": [marker]}).to_reader())
+                txn.writes.insert_arrow(table, pa.table({"marker": [marker]}).to_reader())
             else:
-                txn.insert(table, [(marker, None)])
+                txn.writes.insert(table, [(marker, None)])
 
     with_tables(node, work)
 
@@ -254,11 +256,11 @@ def write_marker(node: Node, marker: int, bulk: bool) -> None:
 def increment(node: Node, marker: int, keys: list[int]) -> None:
     def work(txn: Transaction) -> None:
         for name in KEYED:
-            table = txn.table(None, name)
-            old = [row for key in keys if (row := txn.get(table, (key,))) is not None]
-            txn.update(table, old, [(key, f"code {key} {marker}", n + 1, f"{marker}") for key, _, n, _ in old])
+            table = txn.schema.table(None, name)
+            old = [row for key in keys if (row := txn.reads.get(table, (key,))) is not None]
+            txn.writes.update(table, old, [(key, f"code {key} {marker}", n + 1, f"{marker}") for key, _, n, _ in old])
         for name in KEYLESS:
-            txn.insert(txn.table(None, name), [(marker, None)])
+            txn.writes.insert(txn.schema.table(None, name), [(marker, None)])
 
     with_tables(node, work)
 

@@ -8,6 +8,7 @@ from seachange.engine.buffer.segment_staging import write_rows
 from seachange.engine.encode.write_plan import compile_write_plan
 from seachange.engine.node.node import Node
 from seachange.engine.replica.committer import Submission
+from seachange.engine.transaction.checked_snapshot import CheckedSnapshot
 from seachange.model.ids import CommitId, IndexId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange, Outcome, VersionRaise
 from seachange.model.schema.descriptor import Index, Table
@@ -19,7 +20,7 @@ def publish(node: Node, before: Table, **changes: Any) -> Table:
     """The next version of a table."""
     after = replace(before, version=before.version + 1, **changes)
     txn = node.begin()
-    txn.publish(before, after)
+    txn.definitions.publish(before, after)
     txn.commit()
     return after
 
@@ -53,15 +54,15 @@ def fence(node: Node, *tables: Table) -> Seq:
 def attach(node: Node, table: Table, index: Index, at: Seq) -> None:
     """Gives an index its generation: the entries of all rows as of `at`."""
     past = node.begin(as_of=at)
-    scan = past.scan(table, hidden=True)
+    scan = past.reads.scan(table, hidden=True)
     with node.duck.cursor() as cursor:
         for name, relation in scan.relations.items():
             cursor.register(name, relation)
         rows = cursor.execute(scan.sql, dict(scan.parameters)).fetchall()
     plan = compile_write_plan(table).entry(index.id)
-    entries = [entry for entry in past.entries(table, index, rows) if entry is not None]
+    entries = [entry for entry in CheckedSnapshot(past).entries(table, index, rows) if entry is not None]
     entries.sort(key=lambda entry: plan.codec.encode(entry[: plan.key_width]))
-    segments = write_rows(past, plan, entries, SegmentKind.DATA, fresh=True)
+    segments = write_rows(past.state, plan, entries, SegmentKind.DATA, fresh=True)
     past.rollback()
     members = tuple(GenerationMember(segment) for segment in segments)
     outcome = submit(node, generations=(GenerationChange(index.id, None, at, members),))

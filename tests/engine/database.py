@@ -42,7 +42,7 @@ def new_table(
 ) -> Table:
     """A table as a CREATE TABLE would publish it; `indexes` are (name, key, unique)."""
     wanted = list(indexes)
-    ids = txn.allocate_ids(2 + len(wanted))
+    ids = txn.definitions.allocate_ids(2 + len(wanted))
     table = Table(
         id=TableId(ids[0]),
         version=1,
@@ -57,7 +57,7 @@ def new_table(
         layouts=(Layout(LayoutId(1), tuple((c.id, c.type) for c in columns)),),
         next_column_id=ColumnId(max(c.id for c in columns) + 1),
     )
-    txn.publish(None, table)
+    txn.definitions.publish(None, table)
     return table
 
 
@@ -87,7 +87,7 @@ def add_column(table: Table, name: str, type_: SqlType = INTEGER, frozen: str | 
 
 def insert(node: Node, *rows: Row, table: str = "t") -> int:
     txn = node.begin()
-    txn.insert(txn.table(None, table), rows)
+    txn.writes.insert(txn.schema.table(None, table), rows)
     seq = txn.commit()
     assert seq is not None
     return seq
@@ -103,8 +103,8 @@ def arrow(table: Table, rows: Sequence[Row]) -> pa.RecordBatchReader:
 
 def bulk(node: Node, *rows: Row, table: str = "t") -> int:
     txn = node.begin()
-    found = txn.table(None, table)
-    txn.insert_arrow(found, arrow(found, rows))
+    found = txn.schema.table(None, table)
+    txn.writes.insert_arrow(found, arrow(found, rows))
     seq = txn.commit()
     assert seq is not None
     return seq
@@ -112,7 +112,7 @@ def bulk(node: Node, *rows: Row, table: str = "t") -> int:
 
 def scan(node: Node, txn: Transaction, table: Table) -> list[Row]:
     """All rows that a transaction sees, in order, by the read plan."""
-    planned = txn.scan(table)
+    planned = txn.reads.scan(table)
     with node.duck.cursor() as cursor:
         for name, relation in planned.relations.items():
             cursor.register(name, relation)
@@ -123,6 +123,6 @@ def rows(node: Node, table: str = "t", as_of: int | None = None) -> list[Row]:
     """All rows that are committed."""
     txn = node.begin(as_of=as_of)  # type: ignore[arg-type]
     try:
-        return scan(node, txn, txn.table(None, table))
+        return scan(node, txn, txn.schema.table(None, table))
     finally:
         txn.rollback()

@@ -306,7 +306,7 @@ def test_a_load_beside_a_change_of_other_rows(tmp_path: Path, index: str, confli
         two.execute("begin isolation level repeatable read")
         two.execute("update t set v = v + 10 where v = 2")
         load = pa.table({"id": pa.array([7, 8], pa.int32()), "v": pa.array([7, 8], pa.int32())}).to_reader()
-        one.in_transaction(lambda txn: txn.insert_arrow(txn.table(None, "t"), load))
+        one.in_transaction(lambda txn: txn.writes.insert_arrow(txn.schema.table(None, "t"), load))
         if conflicts:
             with pytest.raises(errors.SerializationFailure):
                 two.execute("commit")

@@ -32,8 +32,8 @@ def before_each_commit() -> Iterator[Callable[[Callable[[int], None]], None]]:
 def test_bulk_insert_on_a_busy_table_commits(node: Node, other: Node, before_each_commit):
     create(node)
     loader = node.begin()
-    table = loader.table(None, "t")
-    loader.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
+    table = loader.schema.table(None, "t")
+    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
     committed = []
     before_each_commit(lambda n: committed.append(insert(other, (1_000 + n, "single", n))))
     loader.commit()
@@ -46,8 +46,8 @@ def test_bulk_insert_on_a_busy_table_commits(node: Node, other: Node, before_eac
 def test_bulk_insert_that_lists_its_keys_still_conflicts(node: Node, other: Node, before_each_commit):
     create(node)
     loader = node.begin()
-    table = loader.table(None, "t")
-    loader.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
+    table = loader.schema.table(None, "t")
+    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
     # The last interruption that can still come in, under the lock, takes a key of the load.
     before_each_commit(lambda n: insert(other, (1_000 + n if n < 4 else 50, "single", n)))
     with pytest.raises(errors.SerializationFailure):

@@ -133,7 +133,7 @@ def test_sessions_of_a_node_commit_together(node: Node):
     def write(session: int) -> None:
         for number in range(each):
             txn = node.begin()
-            txn.insert(txn.table(None, "t"), [(session * each + number, "x", 0)])
+            txn.writes.insert(txn.schema.table(None, "t"), [(session * each + number, "x", 0)])
             txn.commit()
 
     together(*[lambda s=s: write(s) for s in range(8)])
@@ -150,7 +150,7 @@ def test_a_conflict_within_a_group_refuses_one(node: Node):
     def write(session: int) -> None:
         for number in range(10):
             txn = node.begin()
-            txn.insert(txn.table(None, "t"), [(number, f"session {session}", 0)])
+            txn.writes.insert(txn.schema.table(None, "t"), [(number, f"session {session}", 0)])
             try:
                 txn.commit()
                 ends.append(number)
@@ -171,7 +171,7 @@ def test_members_of_one_batch_are_checked_against_each_other(node: Node, count: 
     create(node)
     writers = [node.begin() for _ in range(count)]
     for number, writer in enumerate(writers):
-        writer.insert(writer.table(None, "t"), [(1, f"writer {number}", number)])
+        writer.writes.insert(writer.schema.table(None, "t"), [(1, f"writer {number}", number)])
 
     def commit(writer: Any) -> bool:
         try:

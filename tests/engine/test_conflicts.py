@@ -20,10 +20,10 @@ def increment(node: Node, times: int) -> int:
     for _ in range(times):
         while True:
             txn = node.begin(Isolation.REPEATABLE_READ)
-            table = txn.table(None, "t")
-            old = txn.get(table, (1,))
+            table = txn.schema.table(None, "t")
+            old = txn.reads.get(table, (1,))
             assert old is not None
-            txn.update(table, [old], [(1, "counter", old[2] + 1)])
+            txn.writes.update(table, [old], [(1, "counter", old[2] + 1)])
             try:
                 txn.commit()
                 break
@@ -44,13 +44,13 @@ def test_first_writer_of_a_key_wins(node: Node, other: Node, change: str):
     create(node)
     insert(node, (1, "a", 0), (2, "b", 0))
     first, second, bystander = node.begin(), other.begin(), other.begin()
-    table = first.table(None, "t")
-    first.update(table, [(1, "a", 0)], [(1, "first", 1)])
+    table = first.schema.table(None, "t")
+    first.writes.update(table, [(1, "a", 0)], [(1, "first", 1)])
     if change == "update":
-        second.update(table, [(1, "a", 0)], [(1, "second", 2)])
+        second.writes.update(table, [(1, "a", 0)], [(1, "second", 2)])
     else:
-        second.delete(table, [(1, "a", 0)])
-    bystander.update(table, [(2, "b", 0)], [(2, "bystander", 3)])
+        second.writes.delete(table, [(1, "a", 0)])
+    bystander.writes.update(table, [(2, "b", 0)], [(2, "bystander", 3)])
     first.commit()
     with pytest.raises(errors.SerializationFailure) as refused:
         second.commit()
@@ -62,9 +62,9 @@ def test_first_writer_of_a_key_wins(node: Node, other: Node, change: str):
 def test_two_inserts_of_one_key(node: Node, other: Node):
     create(node)
     first, second = node.begin(), other.begin()
-    table = first.table(None, "t")
-    first.insert(table, [(1, "first", 1)])
-    second.insert(table, [(1, "second", 2)])
+    table = first.schema.table(None, "t")
+    first.writes.insert(table, [(1, "first", 1)])
+    second.writes.insert(table, [(1, "second", 2)])
     second.commit()
     with pytest.raises(errors.SerializationFailure):
         first.commit()
@@ -76,12 +76,12 @@ def test_nulls_that_are_one_unique_key_across_nodes(node: Node, other: Node, in_
     with closing(Session(node)) as session:
         session.execute("create table t (id bigint primary key, v text unique nulls not distinct, n int)")
     first, second = node.begin(), other.begin()
-    table = first.table(None, "t")
+    table = first.schema.table(None, "t")
     if in_bulk:
-        first.insert_arrow(table, arrow(table, [(1, None, 1)]))
+        first.writes.insert_arrow(table, arrow(table, [(1, None, 1)]))
     else:
-        first.insert(table, [(1, None, 1)])
-    second.insert(table, [(2, None, 2)])
+        first.writes.insert(table, [(1, None, 1)])
+    second.writes.insert(table, [(2, None, 2)])
     first.commit()
     with pytest.raises(errors.SerializationFailure):
         second.commit()
@@ -90,9 +90,9 @@ def test_nulls_that_are_one_unique_key_across_nodes(node: Node, other: Node, in_
 def test_unique_key_across_nodes(node: Node, other: Node):
     create(node, indexes=UNIQUE_V)
     first, second = node.begin(), other.begin()
-    table = first.table(None, "t")
-    first.insert(table, [(1, "same", 1)])
-    second.insert(table, [(2, "same", 2)])
+    table = first.schema.table(None, "t")
+    first.writes.insert(table, [(1, "same", 1)])
+    second.writes.insert(table, [(2, "same", 2)])
     first.commit()
     with pytest.raises(errors.SerializationFailure):
         second.commit()
@@ -105,11 +105,11 @@ def test_a_freed_unique_key_can_be_taken_by_one(node: Node, other: Node):
     create(node, indexes=UNIQUE_V)
     insert(node, (1, "key", 0))
     txn = node.begin()
-    txn.delete(txn.table(None, "t"), [(1, "key", 0)])
+    txn.writes.delete(txn.schema.table(None, "t"), [(1, "key", 0)])
     txn.commit()
     first, second = node.begin(), other.begin()
-    first.insert(first.table(None, "t"), [(2, "key", 0)])
-    second.insert(second.table(None, "t"), [(3, "key", 0)])
+    first.writes.insert(first.schema.table(None, "t"), [(2, "key", 0)])
+    second.writes.insert(second.schema.table(None, "t"), [(3, "key", 0)])
     second.commit()
     with pytest.raises(errors.SerializationFailure):
         first.commit()
@@ -119,8 +119,8 @@ def test_a_freed_unique_key_can_be_taken_by_one(node: Node, other: Node):
 def test_nulls_are_distinct_in_a_unique_index(node: Node, other: Node):
     create(node, indexes=UNIQUE_V)
     first, second = node.begin(), other.begin()
-    first.insert(first.table(None, "t"), [(1, None, 1)])
-    second.insert(second.table(None, "t"), [(2, None, 2)])
+    first.writes.insert(first.schema.table(None, "t"), [(1, None, 1)])
+    second.writes.insert(second.schema.table(None, "t"), [(2, None, 2)])
     first.commit()
     second.commit()
     assert rows(node) == [(1, None, 1), (2, None, 2)]
@@ -130,8 +130,8 @@ def test_a_statement_may_shift_unique_keys(node: Node):
     create(node, indexes=UNIQUE_V)
     insert(node, (1, "a", 0), (2, "b", 0))
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.update(table, [(1, "a", 0), (2, "b", 0)], [(2, "a", 0), (1, "b", 0)])
+    table = txn.schema.table(None, "t")
+    txn.writes.update(table, [(1, "a", 0), (2, "b", 0)], [(2, "a", 0), (1, "b", 0)])
     txn.commit()
     assert rows(node) == [(1, "b", 0), (2, "a", 0)]
 
@@ -141,10 +141,10 @@ def test_a_statement_may_shift_unique_keys(node: Node):
 def test_bulk_insert_against_an_insert(node: Node, other: Node, bulk_first: bool, same: bool):
     create(node)
     loader, writer = node.begin(), other.begin()
-    table = loader.table(None, "t")
-    loader.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
+    table = loader.schema.table(None, "t")
+    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
     key = 50 if same else 500
-    writer.insert(writer.table(None, "t"), [(key, "single", 1)])
+    writer.writes.insert(writer.schema.table(None, "t"), [(key, "single", 1)])
     first, second = (loader, writer) if bulk_first else (writer, loader)
     first.commit()
     if same:
@@ -160,8 +160,8 @@ def test_bulk_insert_against_an_insert(node: Node, other: Node, bulk_first: bool
 def test_bulk_insert_against_a_commit_that_writes_to_the_table_and_drops_it(node: Node):
     create(node)
     loader = node.begin()
-    table = loader.table(None, "t")
-    loader.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
+    table = loader.schema.table(None, "t")
+    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
     with closing(Session(node)) as session:
         session.execute("begin; insert into t values (500, 'single', 1); drop table t; commit")
     with pytest.raises(errors.SerializationFailure):
@@ -172,9 +172,9 @@ def test_bulk_insert_against_a_commit_that_writes_to_the_table_and_drops_it(node
 def test_bulk_insert_against_a_bulk_insert_on_a_unique_key(node: Node, other: Node, same: bool):
     create(node, indexes=UNIQUE_V)
     first, second = node.begin(), other.begin()
-    table = first.table(None, "t")
-    first.insert_arrow(table, arrow(table, [(i, f"v{i}", 0) for i in range(10)]))
-    second.insert_arrow(table, arrow(table, [(100 + i, f"v{i + (9 if same else 10)}", 0) for i in range(10)]))
+    table = first.schema.table(None, "t")
+    first.writes.insert_arrow(table, arrow(table, [(i, f"v{i}", 0) for i in range(10)]))
+    second.writes.insert_arrow(table, arrow(table, [(100 + i, f"v{i + (9 if same else 10)}", 0) for i in range(10)]))
     first.commit()
     if same:
         with pytest.raises(errors.SerializationFailure):
@@ -188,9 +188,9 @@ def test_bulk_insert_against_an_update_of_another_row(node: Node, other: Node):
     create(node)
     bulk(node, *[(i, "old", 0) for i in range(10)])
     loader, writer = node.begin(), other.begin()
-    table = writer.table(None, "t")
-    loader.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100, 110)]))
-    writer.update(table, [(5, "old", 0)], [(5, "new", 1)])
+    table = writer.schema.table(None, "t")
+    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100, 110)]))
+    writer.writes.update(table, [(5, "old", 0)], [(5, "new", 1)])
     writer.commit()
     loader.commit()
     assert (5, "new", 1) in rows(node)
@@ -202,11 +202,11 @@ def test_a_conflict_is_found_after_the_node_followed_the_log(node: Node, other: 
     create(node)
     insert(node, (1, "a", 0))
     late = node.begin(Isolation.REPEATABLE_READ)
-    table = late.table(None, "t")
-    late.update(table, [(1, "a", 0)], [(1, "late", 0)])
+    table = late.schema.table(None, "t")
+    late.writes.update(table, [(1, "a", 0)], [(1, "late", 0)])
     insert(other, (2, "x", 0))
     early = other.begin()
-    early.update(table, [(1, "a", 0)], [(1, "early", 0)])
+    early.writes.update(table, [(1, "a", 0)], [(1, "early", 0)])
     early.commit()
     assert rows(node) == [(1, "early", 0), (2, "x", 0)]
     with pytest.raises(errors.SerializationFailure):
@@ -218,9 +218,9 @@ def test_write_skew_is_allowed_below_serializable(node: Node):
     create(node)
     insert(node, (1, "a", 0), (2, "b", 0))
     first, second = (node.begin(Isolation.REPEATABLE_READ) for _ in range(2))
-    table = first.table(None, "t")
+    table = first.schema.table(None, "t")
     assert scan(node, first, table) == scan(node, second, table)
-    first.update(table, [(1, "a", 0)], [(1, "a", 1)])
-    second.update(table, [(2, "b", 0)], [(2, "b", 1)])
+    first.writes.update(table, [(1, "a", 0)], [(1, "a", 1)])
+    second.writes.update(table, [(2, "b", 0)], [(2, "b", 1)])
     first.commit()
     second.commit()

@@ -39,7 +39,7 @@ def test_a_commit_under_an_ended_epoch_is_refused(hooked, other: Node):
     node, _ = hooked
     create(node)
     writer = node.begin()
-    writer.insert(writer.table(None, "t"), [(1, "late", 0)])
+    writer.writes.insert(writer.schema.table(None, "t"), [(1, "late", 0)])
     end_epoch(node)
     with pytest.raises(errors.StaleNode) as refused:
         writer.commit()
@@ -53,7 +53,7 @@ def test_the_next_transaction_has_a_new_epoch(hooked):
     create(node)
     before = node.epoch.epoch
     writer = node.begin()
-    writer.insert(writer.table(None, "t"), [(1, "late", 0)])
+    writer.writes.insert(writer.schema.table(None, "t"), [(1, "late", 0)])
     end_epoch(node)
     with pytest.raises(errors.StaleNode):
         writer.commit()
@@ -68,7 +68,7 @@ def test_a_load_under_an_ended_epoch_is_refused_and_can_be_tried_again(hooked):
     loader = node.begin()
     end_epoch(node)
     with pytest.raises(errors.StaleNode):
-        loader.insert_arrow(table, arrow(table, [(1, "late", 0)]))
+        loader.writes.insert_arrow(table, arrow(table, [(1, "late", 0)]))
     loader.rollback()
     bulk(node, (1, "again", 0))
     assert rows(node) == [(1, "again", 0)]
@@ -82,7 +82,7 @@ def test_a_read_under_an_ended_epoch_is_refused_and_can_be_tried_again(hooked, o
     end_epoch(node)
     # Nothing of the table is in memory yet, and what is behind it may be gone.
     with pytest.raises(errors.StaleNode):
-        reader.get(reader.table(None, "t"), (1,))
+        reader.reads.get(reader.schema.table(None, "t"), (1,))
     reader.rollback()
     assert rows(node) == [(1, "a", 1)]
 
@@ -101,7 +101,7 @@ def test_an_expired_epoch_is_ended_by_another_node(tmp_path: Path, other: Node):
     judge = open_catalog(None, tmp_path, clock, SYSTEM_ENTROPY)
     silent, _ = open_hooked(tmp_path)
     writer = silent.begin()
-    writer.insert(table, [(1, "late", 0)])
+    writer.writes.insert(table, [(1, "late", 0)])
     clock.offset_us = 2 * HOUR_MS * 1_000
     assert silent.epoch.epoch in judge.expire_nodes()
     judge.close()
@@ -176,7 +176,7 @@ def test_whoever_waits_for_a_look_that_fails_looks_again(hooked, other: Node):
 
     def begin() -> int | None:
         try:
-            return int(node.begin().snapshot)
+            return int(node.begin().state.snapshot.seq)
         except errors.CatalogUnavailable:
             return None
 
@@ -217,7 +217,7 @@ def test_a_reader_of_the_past_cannot_write(node: Node):
     seq = insert(node, (1, "a", 1))
     txn = node.begin(as_of=Seq(seq))
     with pytest.raises(errors.ReadOnlyTransaction):
-        txn.insert(txn.table(None, "t"), [(2, "b", 2)])
+        txn.writes.insert(txn.schema.table(None, "t"), [(2, "b", 2)])
     txn.rollback()
 
 
@@ -250,14 +250,14 @@ def test_an_open_snapshot_keeps_what_it_reads(node: Node, other: Node):
     bulk(node, *[(i, "old", i) for i in range(50)])
     reader = other.begin(Isolation.REPEATABLE_READ)
     txn = node.begin()
-    txn.update(table, [(i, "old", i) for i in range(50)], [(i, "new", i) for i in range(50)])
+    txn.writes.update(table, [(i, "old", i) for i in range(50)], [(i, "new", i) for i in range(50)])
     txn.commit()
     node.compact(table)
     for each in (node, other):
         each.beat()
         each.collect_garbage(retention_us=0)
     assert {row[1] for row in scan(other, reader, table)} == {"old"}
-    assert reader.get(table, (7,)) == (7, "old", 7)
+    assert reader.reads.get(table, (7,)) == (7, "old", 7)
     reader.rollback()
     # The node follows the log, then publishes how far it is.
     other.follow()

@@ -53,14 +53,16 @@ def tables(node: Node, action: str = "") -> None:
 
 # A child by primary or unique key, row by row or in bulk, against every way in which its parent can go.
 CHILDREN = {
-    "row": lambda t: t.insert(t.table(None, "c"), [(1, 1, None)]),
-    "unique": lambda t: t.insert(t.table(None, "c"), [(1, None, "one")]),
-    "bulk": lambda t: t.insert_arrow(t.table(None, "c"), arrow(t.table(None, "c"), [(1, 1, "one")])),
-    "update": lambda t: t.update(t.table(None, "c"), [(9, None, None)], [(9, 1, "one")]),
+    "row": lambda t: t.writes.insert(t.schema.table(None, "c"), [(1, 1, None)]),
+    "unique": lambda t: t.writes.insert(t.schema.table(None, "c"), [(1, None, "one")]),
+    "bulk": lambda t: t.writes.insert_arrow(
+        t.schema.table(None, "c"), arrow(t.schema.table(None, "c"), [(1, 1, "one")])
+    ),
+    "update": lambda t: t.writes.update(t.schema.table(None, "c"), [(9, None, None)], [(9, 1, "one")]),
 }
 GOINGS = {
-    "delete": lambda t: t.delete(t.table(None, "p"), [(1, "one", "")]),
-    "new key": lambda t: t.update(t.table(None, "p"), [(1, "one", "")], [(7, "seven", "")]),
+    "delete": lambda t: t.writes.delete(t.schema.table(None, "p"), [(1, "one", "")]),
+    "new key": lambda t: t.writes.update(t.schema.table(None, "p"), [(1, "one", "")], [(7, "seven", "")]),
 }
 
 
@@ -89,7 +91,7 @@ def test_a_parent_that_keeps_its_key_may_change(nodes, child_first):
     tables(one)
     comer, writer = one.begin(), two.begin()
     CHILDREN["row"](comer)
-    writer.update(writer.table(None, "p"), [(1, "one", "")], [(1, "one", "changed")])
+    writer.writes.update(writer.schema.table(None, "p"), [(1, "one", "")], [(1, "one", "changed")])
     for txn in (comer, writer) if child_first else (writer, comer):
         txn.commit()
     assert run(two, "select note from p where id = 1") == [("changed",)]
@@ -99,8 +101,8 @@ def test_two_children_of_one_parent_do_not_conflict(nodes):
     one, two = nodes
     tables(one)
     first, second = one.begin(), two.begin()
-    first.insert(first.table(None, "c"), [(1, 1, "one")])
-    second.insert(second.table(None, "c"), [(2, 1, "one")])
+    first.writes.insert(first.schema.table(None, "c"), [(1, 1, "one")])
+    second.writes.insert(second.schema.table(None, "c"), [(2, 1, "one")])
     first.commit()
     second.commit()
     assert run(one, "select count(*) from c") == [(2,)]
@@ -139,7 +141,7 @@ def test_a_writer_that_did_not_know_the_constraint_is_held_to_it(nodes):
     one, two = nodes
     run(one, "create table p (id int primary key)", "create table c (id int primary key, p_id int)")
     unaware = two.begin()
-    unaware.insert(unaware.table(None, "c"), [(1, 77)])
+    unaware.writes.insert(unaware.schema.table(None, "c"), [(1, 77)])
     run(one, "alter table c add foreign key (p_id) references p")
     with pytest.raises(errors.MissingParent):
         unaware.commit()
@@ -151,7 +153,7 @@ def test_a_parent_deleted_by_one_that_does_not_know_the_constraint(nodes):
     one, two = nodes
     run(one, "create table p (id int primary key)", "insert into p values (1)", "create table c (id int, p_id int)")
     unaware = two.begin()
-    unaware.delete(unaware.table(None, "p"), [(1,)])
+    unaware.writes.delete(unaware.schema.table(None, "p"), [(1,)])
     run(one, "alter table c add foreign key (p_id) references p", "insert into c values (1, 1)")
     with pytest.raises(errors.SerializationFailure):
         unaware.commit()
@@ -213,7 +215,7 @@ def test_deferred_checks_look_at_the_newest_snapshot(nodes):
     run(one, "create table p (id int primary key)")
     run(one, "create table c (p_id int references p deferrable initially deferred)")
     comer = one.begin()
-    comer.insert(comer.table(None, "c"), [(1, None)])
+    comer.writes.insert(comer.schema.table(None, "c"), [(1, None)])
     run(two, "insert into p values (1)")
     comer.commit()
     assert run(two, "select * from c") == [(1,)]
@@ -256,13 +258,13 @@ def test_savepoints_take_deferred_work_back(node: Node):
 def test_what_a_statement_relied_on_is_taken_back_with_it(node: Node):
     tables(node)
     txn = node.begin()
-    child = txn.table(None, "c")
-    txn.insert(child, [(1, 1, None)])
-    mark, shares = txn.mark(), dict(txn.declared.shares)
-    txn.insert(child, [(2, 1, "two")])
-    assert len(txn.declared.shares) == len(shares) + 1
-    txn.reset(mark)
-    assert txn.declared.shares == shares
+    child = txn.schema.table(None, "c")
+    txn.writes.insert(child, [(1, 1, None)])
+    mark, shares = txn.undo.mark(), dict(txn.state.declared.shares)
+    txn.writes.insert(child, [(2, 1, "two")])
+    assert len(txn.state.declared.shares) == len(shares) + 1
+    txn.undo.reset(mark)
+    assert txn.state.declared.shares == shares
     txn.rollback()
 
 

@@ -159,7 +159,7 @@ def test_a_load_that_knows_the_index_which_is_checked_by_now(node: Node, writer:
 
     def load() -> None:
         writer.begin()
-        writer.in_transaction(lambda txn: load_arrow(txn, txn.table(None, "t"), rows))
+        writer.in_transaction(lambda txn: load_arrow(txn.port, txn.schema.table(None, "t"), rows))
 
     run_during(changer, "create unique index on t (n)", "job.built", load)
     writer.execute("commit")

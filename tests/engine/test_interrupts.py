@@ -63,7 +63,7 @@ def session(node: Node) -> Iterator[Session]:
 
 def buffered(session: Session) -> int:
     transaction = session.open_transaction
-    return 0 if transaction is None else sum(len(b.entries) for b in transaction.buffer.indexes.values())
+    return 0 if transaction is None else sum(len(b.entries) for b in transaction.state.buffer.indexes.values())
 
 
 def test_interrupts_are_heard_at_the_next_look() -> None:
@@ -202,9 +202,9 @@ def test_a_cancel_that_comes_before_the_wait_is_heard(session: Session, node: No
     interrupts.set()
     transaction = holder.open_transaction
     assert transaction is not None
-    (key,) = list(node.epoch.locks._held[transaction.write_locks.owner])[:1]
+    (key,) = list(node.epoch.locks._held[transaction.state.write_locks.owner])[:1]
     acquire: Callable[..., bool] = node.epoch.locks.acquire
     with pytest.raises(errors.QueryCanceled):
-        acquire(type(transaction.write_locks.owner)(*owner), key, 4, interrupts=interrupts)
+        acquire(type(transaction.state.write_locks.owner)(*owner), key, 4, interrupts=interrupts)
     holder.execute("rollback")
     holder.close()

@@ -99,11 +99,11 @@ class Walk(RuleBasedStateMachine):
         txn = self.nodes[node].begin(Isolation.REPEATABLE_READ)
         state = self.state
         for name, arguments in work:
-            mark = txn.mark()
+            mark = txn.undo.mark()
             try:
                 state = getattr(self, f"_{name}")(txn, state, arguments)
             except errors.UniqueViolation:
-                txn.reset(mark)
+                txn.undo.reset(mark)
         self._sees(self.nodes[node], txn, state)
         if undo:
             txn.rollback()
@@ -147,7 +147,7 @@ class Walk(RuleBasedStateMachine):
 
     def _insert(self, txn: Transaction, state: State, record: Any) -> State:
         row = state.record(*record)
-        txn.insert(state.table, [tuple(row.values())])
+        txn.writes.insert(state.table, [tuple(row.values())])
         assert record[0] not in state.rows
         assert not state.holds_code(record[1])
         return state.with_row(row)
@@ -156,7 +156,7 @@ class Walk(RuleBasedStateMachine):
         if record[0] not in state.rows:
             return state
         row = state.record(*record)
-        txn.update(state.table, [state.tuple_of(record[0])], [tuple(row.values())])
+        txn.writes.update(state.table, [state.tuple_of(record[0])], [tuple(row.values())])
         assert not state.holds_code(record[1], but=record[0])
         return state.with_row(row)
 
@@ -167,22 +167,22 @@ class Walk(RuleBasedStateMachine):
             return state
         moved = {**state.rows[source], ID: target}
         if target not in state.rows:
-            txn.update(state.table, [state.tuple_of(source)], [tuple(moved.values())])
+            txn.writes.update(state.table, [state.tuple_of(source)], [tuple(moved.values())])
             return state.without(source).with_row(moved)
         back = {**state.rows[target], ID: source}
         old = [state.tuple_of(source), state.tuple_of(target)]
-        txn.update(state.table, old, [tuple(moved.values()), tuple(back.values())])
+        txn.writes.update(state.table, old, [tuple(moved.values()), tuple(back.values())])
         return state.with_row(moved).with_row(back)
 
     def _delete(self, txn: Transaction, state: State, key: int) -> State:
         if key not in state.rows:
             return state
-        txn.delete(state.table, [state.tuple_of(key)])
+        txn.writes.delete(state.table, [state.tuple_of(key)])
         return state.without(key)
 
     def _bulk(self, txn: Transaction, state: State, given: list[Any]) -> State:
         rows = [state.record(*record) for record in given]
-        txn.insert_arrow(state.table, arrow(state.table, [tuple(row.values()) for row in rows]))
+        txn.writes.insert_arrow(state.table, arrow(state.table, [tuple(row.values()) for row in rows]))
         for row in rows:
             assert row[ID] not in state.rows
             assert not state.holds_code(row[CODE])
@@ -199,7 +199,7 @@ class Walk(RuleBasedStateMachine):
         """An update of everything: often more than goes inline."""
         for key in list(state.rows):
             row = {**state.rows[key], NUMBER: number}
-            txn.update(state.table, [state.tuple_of(key)], [tuple(row.values())])
+            txn.writes.update(state.table, [state.tuple_of(key)], [tuple(row.values())])
             state = state.with_row(row)
         return state
 
@@ -233,7 +233,7 @@ class Walk(RuleBasedStateMachine):
         state = self.state
         if record is not None and record[0] not in state.rows and not state.holds_code(record[1]):
             state = self._bulk(txn, state, [record]) if record[0] % 2 else self._insert(txn, state, record)
-        txn.publish(state.table, table)
+        txn.definitions.publish(state.table, table)
         state = state.with_table(table)
         self._sees(self.nodes[node], txn, state)
         self._committed(txn.commit(), state)
@@ -299,16 +299,16 @@ class Walk(RuleBasedStateMachine):
             txn.rollback()
 
     def _sees(self, node: Node, txn: Transaction, state: State) -> None:
-        table = txn.table(None, "t")
+        table = txn.schema.table(None, "t")
         assert table == state.table
         assert scan(node, txn, table) == state.tuples()
         for key in range(-1, 20):
-            assert txn.get(table, (key,)) == (state.tuple_of(key) if key in state.rows else None)
+            assert txn.reads.get(table, (key,)) == (state.tuple_of(key) if key in state.rows else None)
 
     def _holds(self, node: Node, txn: Transaction, state: State) -> None:
         """What the reference reader finds in the segments themselves."""
         subject = CheckedIndex(state.table, state.table.primary)
-        contents = node.parts.catalog.index_contents(txn.epoch.epoch, subject.index.id, txn.snapshot)
+        contents = node.parts.catalog.index_contents(txn.state.epoch.epoch, subject.index.id, txn.state.snapshot.seq)
         found = ReferenceReader(subject, node.parts.files).read(contents)
         assert found.anomalies == []
         assert sorted(found.live.values(), key=repr) == state.tuples()

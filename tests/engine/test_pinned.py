@@ -42,7 +42,7 @@ def pinned(session, node):
 
 
 def head(session):
-    return session.in_transaction(lambda transaction: transaction.snapshot)
+    return session.in_transaction(lambda transaction: transaction.state.snapshot.seq)
 
 
 def rows(session, text, *values):

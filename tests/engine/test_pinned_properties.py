@@ -89,7 +89,7 @@ def test_random_changes(node, seed):
     with closing(Session(node)) as session, closing(Session(node)) as pinned:
         columns = ", ".join(f"{name} {type_}" for name, (type_, _) in COLUMNS.items())
         session.execute(f"create table t (id int primary key, {columns})")
-        pinned.execute(f"set seachange.layout = {session.in_transaction(lambda txn: txn.snapshot)}")
+        pinned.execute(f"set seachange.layout = {session.in_transaction(lambda txn: txn.state.snapshot.seq)}")
         table = Table(session, rng)
         for _ in range(STEPS):
             table.change()

@@ -28,15 +28,15 @@ def hooked(tmp_path: Path, node: Node) -> Iterator[tuple[Node, HookedCatalog]]:
 
 def begin(node: Node) -> tuple[Transaction, Table]:
     txn = node.begin(Isolation.SERIALIZABLE)
-    return txn, txn.table(None, "t")
+    return txn, txn.schema.table(None, "t")
 
 
 def change(node: Node, id_: int) -> None:
     txn = node.begin()
-    table = txn.table(None, "t")
-    old = txn.get(table, (id_,))
+    table = txn.schema.table(None, "t")
+    old = txn.reads.get(table, (id_,))
     assert old is not None
-    txn.update(table, [old], [(id_, "changed", 0)])
+    txn.writes.update(table, [old], [(id_, "changed", 0)])
     txn.commit()
 
 
@@ -90,8 +90,8 @@ def test_a_commit_is_refused_when_what_it_read_was_written(
     if read is None:
         scan(reader, txn, table)
     else:
-        txn.get(table, (read,))
-    txn.insert(table, [(100, "written", 0)])
+        txn.reads.get(table, (read,))
+    txn.writes.insert(table, [(100, "written", 0)])
 
     def disturb() -> None:
         catalog.before.pop("commit", None)
@@ -108,8 +108,8 @@ def test_a_commit_is_refused_when_what_it_read_was_written(
 def test_reads_by_key_get_through_on_a_busy_table(node: Node, hooked: tuple[Node, HookedCatalog]) -> None:
     reader, catalog = hooked
     txn, table = begin(reader)
-    txn.get(table, (1,))
-    txn.insert(table, [(100, "written", 0)])
+    txn.reads.get(table, (1,))
+    txn.writes.insert(table, [(100, "written", 0)])
     busy = iter(range(200, 200 + 3 * UNLISTED_ATTEMPTS))
 
     def disturb() -> None:
@@ -122,8 +122,8 @@ def test_reads_by_key_get_through_on_a_busy_table(node: Node, hooked: tuple[Node
 def test_a_listed_read_is_checked_in_the_tail(node: Node, hooked: tuple[Node, HookedCatalog]) -> None:
     reader, catalog = hooked
     txn, table = begin(reader)
-    txn.get(table, (1,))
-    txn.insert(table, [(100, "written", 0)])
+    txn.reads.get(table, (1,))
+    txn.writes.insert(table, [(100, "written", 0)])
     attempts = iter(range(UNLISTED_ATTEMPTS + 2))
 
     def disturb() -> None:
@@ -151,9 +151,9 @@ def test_its_own_writes_do_not_stand_in_its_way(node: Node) -> None:
     create(node)
     insert(node, (1, "a", 1))
     txn, table = begin(node)
-    txn.update(table, [(1, "a", 1)], [(1, "b", 1)])
+    txn.writes.update(table, [(1, "a", 1)], [(1, "b", 1)])
     scan(node, txn, table)
-    txn.get(table, (1,))
+    txn.reads.get(table, (1,))
     assert not is_refused(txn)
 
 
@@ -202,7 +202,7 @@ def test_disjoint_conditions(node: Node, accounts, mine: str, other_s: str, disj
     """Each withdraws what it has summed up: without a check, both would go by the old sum."""
     if compacted:
         txn = node.begin()
-        table = txn.table(None, "a")
+        table = txn.schema.table(None, "a")
         txn.rollback()
         node.compact(table)
     first = [f"select sum(amount) from a where {mine}", f"update a set kind = kind || '!' where {mine}"]
@@ -249,8 +249,8 @@ def test_a_busy_table_whose_writes_do_not_concern_the_reader(node: Node, hooked:
 def test_a_unique_key_that_was_not_there(node: Node, other: Node):
     create(node, indexes=[("t_v_key", (2,), True)])
     txn, table = begin(node)
-    assert txn.find_unique(table, table.secondary[0], ("x",)) is None
-    txn.insert(table, [(100, "written", 0)])
+    assert txn.reads.find_unique(table, table.secondary[0], ("x",)) is None
+    txn.writes.insert(table, [(100, "written", 0)])
     insert(other, (7, "x", 7))
     assert is_refused(txn)
 

@@ -110,8 +110,8 @@ def test_a_row_that_a_query_finds_meets_its_conditions(before, wanted):
             return
         transaction = session.open_transaction
         assert transaction is not None
-        reads = transaction.reads
-        table = transaction.table(None, "t")
+        reads = transaction.state.read_set
+        table = transaction.schema.table(None, "t")
         if table.primary.id in reads.scanned or table.primary.id not in reads.conditional:
             return
         (meets,) = reads.conditional[table.primary.id].predicates.values()

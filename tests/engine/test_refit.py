@@ -24,18 +24,18 @@ from tests.engine.test_states import ROWS, V, converted, converting
 
 
 def _come_and_go(txn: Transaction, table: Table) -> None:
-    txn.insert(table, [(4, "x", 4)])
-    txn.delete(table, [(4, "x", 4)])
-    txn.delete(table, [ROWS[0]])
+    txn.writes.insert(table, [(4, "x", 4)])
+    txn.writes.delete(table, [(4, "x", 4)])
+    txn.writes.delete(table, [ROWS[0]])
 
 
 WRITES: dict[str, tuple[Callable[[Transaction, Table], object], Sequence[tuple[object, ...]]]] = {
-    "insert": (lambda txn, t: txn.insert(t, [(4, "four", 4)]), [*ROWS, (4, "four", 4)]),
-    "update": (lambda txn, t: txn.update(t, [ROWS[0]], [(1, "new", 1)]), [(1, "new", 1), *ROWS[1:]]),
-    "move": (lambda txn, t: txn.update(t, [ROWS[0]], [(7, "one", 1)]), [*ROWS[1:], (7, "one", 1)]),
-    "delete": (lambda txn, t: txn.delete(t, [ROWS[0]]), ROWS[1:]),
+    "insert": (lambda txn, t: txn.writes.insert(t, [(4, "four", 4)]), [*ROWS, (4, "four", 4)]),
+    "update": (lambda txn, t: txn.writes.update(t, [ROWS[0]], [(1, "new", 1)]), [(1, "new", 1), *ROWS[1:]]),
+    "move": (lambda txn, t: txn.writes.update(t, [ROWS[0]], [(7, "one", 1)]), [*ROWS[1:], (7, "one", 1)]),
+    "delete": (lambda txn, t: txn.writes.delete(t, [ROWS[0]]), ROWS[1:]),
     "load": (
-        lambda txn, t: txn.insert_arrow(t, arrow(t, [(4, "four", 4), (5, "five", 5)])),
+        lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [(4, "four", 4), (5, "five", 5)])),
         [*ROWS, (4, "four", 4), (5, "five", 5)],
     ),
     "nothing left": (_come_and_go, ROWS[1:]),
@@ -72,7 +72,7 @@ def begun(
     node: Node, write: Callable[[Transaction, Table], object], isolation: Isolation = Isolation.READ_COMMITTED
 ) -> Transaction:
     txn = node.begin(isolation)
-    write(txn, txn.table(None, "t"))
+    write(txn, txn.schema.table(None, "t"))
     return txn
 
 
@@ -104,12 +104,12 @@ def test_a_primary_index_to_come_and_a_converted_column(node: Node, how: str):
     txn = begun(
         node,
         {
-            "insert": lambda txn, t: txn.insert(t, [(4, "4", 4)]),
-            "update": lambda txn, t: txn.update(t, [old], [(1, "11", 1)]),
-            "move": lambda txn, t: txn.update(t, [old], [(7, "1", 1)]),
-            "delete": lambda txn, t: txn.delete(t, [old]),
-            "load": lambda txn, t: txn.insert_arrow(t, arrow(t, [(4, "4", 4)])),
-            "nothing left": lambda txn, t: txn.update(t, [old], [old]),
+            "insert": lambda txn, t: txn.writes.insert(t, [(4, "4", 4)]),
+            "update": lambda txn, t: txn.writes.update(t, [old], [(1, "11", 1)]),
+            "move": lambda txn, t: txn.writes.update(t, [old], [(7, "1", 1)]),
+            "delete": lambda txn, t: txn.writes.delete(t, [old]),
+            "load": lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [(4, "4", 4)])),
+            "nothing left": lambda txn, t: txn.writes.update(t, [old], [old]),
         }[how],
     )
     table, index = converting(node, table)
@@ -147,17 +147,17 @@ def test_what_is_enforced_now_is_checked_at_commit(node: Node, table: Table):
 
     rule = Check(ConstraintId(1), "t_check", '"c3" < 100', (ColumnId(3),), State.ENFORCED)
     with pytest.raises(errors.CheckViolation):
-        twice(lambda txn, t: txn.insert(t, [(4, "x", 100)]), lambda t: publish(node, t, checks=(rule,)))
+        twice(lambda txn, t: txn.writes.insert(t, [(4, "x", 100)]), lambda t: publish(node, t, checks=(rule,)))
     strict = replace(table.columns[1], nullable=False, not_null=State.ENFORCED)
     columns = (table.columns[0], strict, table.columns[2])
     with pytest.raises(errors.NotNullViolation):
-        twice(lambda txn, t: txn.insert(t, [(4, None, 1)]), lambda t: publish(node, t, columns=columns))
+        twice(lambda txn, t: txn.writes.insert(t, [(4, None, 1)]), lambda t: publish(node, t, columns=columns))
     index = new_index(node, "t_v", [V], unique=True)
     table = with_index(node, table, index)
     attach(node, table, index, fence(node, table))
     enforced = replace(index, state=State.ENFORCED)
     with pytest.raises(errors.UniqueViolation):
-        twice(lambda txn, t: txn.insert(t, [(4, "one", 1)]), lambda t: with_index(node, t, enforced))
+        twice(lambda txn, t: txn.writes.insert(t, [(4, "one", 1)]), lambda t: with_index(node, t, enforced))
     assert rows(node) == sorted(ROWS)
     assert check(node) == []
 
@@ -167,7 +167,7 @@ def test_a_load_is_no_duplicate_of_itself(node: Node, table: Table):
     table = with_index(node, table, index)
     attach(node, table, index, fence(node, table))
     distinct = begun(node, WRITES["load"][0])
-    twice = begun(node, lambda txn, t: txn.insert_arrow(t, arrow(t, [(8, "same", 8), (9, "same", 9)])))
+    twice = begun(node, lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [(8, "same", 8), (9, "same", 9)])))
     table = with_index(node, table, replace(index, state=State.ENFORCED))
     fence(node, table)
     distinct.commit()
@@ -178,8 +178,8 @@ def test_a_load_is_no_duplicate_of_itself(node: Node, table: Table):
 
 
 def test_two_that_were_fenced_do_not_bring_the_same_key(node: Node, table: Table):
-    first = begun(node, lambda txn, t: txn.insert(t, [(8, "same", 1)]))
-    second = begun(node, lambda txn, t: txn.insert(t, [(9, "same", 1)]))
+    first = begun(node, lambda txn, t: txn.writes.insert(t, [(8, "same", 1)]))
+    second = begun(node, lambda txn, t: txn.writes.insert(t, [(9, "same", 1)]))
     index = new_index(node, "t_v", [V], unique=True)
     table = with_index(node, table, index)
     attach(node, table, index, fence(node, table))
@@ -196,11 +196,11 @@ def test_a_foreign_key_that_came(node: Node, table: Table, action: Action):
     child = create(node, name="c", columns=(table.columns[0], replace(table.columns[0], id=V, name="p", nullable=True)))
     insert(node, (1, 2), table="c")
     orphan, whole = node.begin(), node.begin()
-    orphan.insert(orphan.table(None, "c"), [(2, 77)])
-    whole.insert(whole.table(None, "c"), [(3, 3)])
+    orphan.writes.insert(orphan.schema.table(None, "c"), [(2, 77)])
+    whole.writes.insert(whole.schema.table(None, "c"), [(3, 3)])
     referred, free = node.begin(), node.begin()
-    referred.delete(referred.table(None, "t"), [ROWS[1]])
-    free.delete(free.table(None, "t"), [ROWS[0]])
+    referred.writes.delete(referred.schema.table(None, "t"), [ROWS[1]])
+    free.writes.delete(free.schema.table(None, "t"), [ROWS[0]])
     key = ForeignKey(ConstraintId(1), "c_p", (V,), table.id, table.primary.id, action, action, state=State.ENFORCED)
     child, table = publish(node, child, foreign_keys=(key,)), publish(node, table)
     fence(node, child, table)
@@ -218,7 +218,7 @@ def test_what_cannot_be_made_to_fit(node: Node, table: Table):
     txn = begun(node, WRITES["insert"][0])
     other = begun(node, WRITES["delete"][0])
     changed = node.begin()
-    changed.publish(table, None)
+    changed.definitions.publish(table, None)
     changed.commit()
     for refused in (txn, other):
         with pytest.raises(errors.SerializationFailure):
@@ -231,16 +231,16 @@ def test_what_a_column_to_come_has_no_value_for(node: Node, table: Table):
     came = add_column(table, "extra")
     withdrawn = replace(came, columns=(*came.columns[:3], replace(came.columns[3], default="'5'::integer")))
     changed = node.begin()
-    changed.publish(table, withdrawn)
+    changed.definitions.publish(table, withdrawn)
     changed.commit()
     fence(node, withdrawn)
     txn.commit()
     assert rows(node) == [*((*row, None) for row in sorted(ROWS)), (4, "four", 4, 5)]
     other = node.begin()
-    other.insert(withdrawn, [(9, "nine", 9, 5)])
+    other.writes.insert(withdrawn, [(9, "nine", 9, 5)])
     replaced = with_columns(withdrawn, (*withdrawn.columns[:3], Column(ColumnId(9), "extra", TEXT)))
     changed = node.begin()
-    changed.publish(withdrawn, replaced)
+    changed.definitions.publish(withdrawn, replaced)
     changed.commit()
     fence(node, replaced)
     # It stands before the change, which took away what there was under the same name.
@@ -252,7 +252,7 @@ def test_rows_keep_their_layout(node: Node, table: Table):
     txn = begun(node, WRITES["update"][0])
     after = add_column(table, "extra", frozen="5")
     changed = node.begin()
-    changed.publish(table, after)
+    changed.definitions.publish(table, after)
     changed.commit()
     fence(node, after)
     txn.commit()
@@ -265,7 +265,7 @@ def test_a_row_that_a_newer_version_wrote_is_a_conflict(node: Node, table: Table
     index = new_index(node, "t_v", [V], unique=False)
     table = with_index(node, table, index)
     at = fence(node, table)
-    begun(node, lambda txn, t: txn.update(t, [ROWS[0]], [(1, "newer", 1)])).commit()
+    begun(node, lambda txn, t: txn.writes.update(t, [ROWS[0]], [(1, "newer", 1)])).commit()
     with pytest.raises(errors.SerializationFailure):
         txn.commit()
     attach(node, table, index, at)

@@ -47,8 +47,8 @@ def rows_of(
     node: Node, txn: Transaction, columns: frozenset[str] | None, sought: frozenset[str] | None
 ) -> Counter[Row]:
     """Zoned timestamps as microseconds, since DuckDB needs a package for them."""
-    table = txn.table(None, "t")
-    planned = txn.scan(table, columns=columns, sought=sought)
+    table = txn.schema.table(None, "t")
+    planned = txn.reads.scan(table, columns=columns, sought=sought)
     shown = [c for c in table.columns if columns is None or c.name in columns]
     wanted = ", ".join(f"epoch_us({c.name})" if c.type.kind is Kind.TIMESTAMPTZ else c.name for c in shown) or "1"
     with node.duck.cursor() as cursor:
@@ -77,13 +77,13 @@ class History:
             self.open.append((self.node.begin(), dict(self.now), self.width))
         elif kind == "compact":
             txn = self.node.begin()
-            table = txn.table(None, "t")
+            table = txn.schema.table(None, "t")
             txn.rollback()
             self.node.compact(table, full=len(ids) > 2)
         elif kind == "widen":
             txn = self.node.begin()
-            table = txn.table(None, "t")
-            txn.publish(table, add_column(table, f"x{self.width}", frozen="7"))
+            table = txn.schema.table(None, "t")
+            txn.definitions.publish(table, add_column(table, f"x{self.width}", frozen="7"))
             txn.commit()
             self.width += 1
             self.now = {id_: (*row, 7) for id_, row in self.now.items()}
@@ -93,24 +93,24 @@ class History:
             txn.commit()
 
     def change(self, txn: Transaction, kind: str, ids: set[int]) -> None:
-        table = txn.table(None, "t")
+        table = txn.schema.table(None, "t")
         there = sorted(ids & self.now.keys())
         missing = sorted(ids - self.now.keys())
         old = [(id_, *self.now[id_]) for id_ in there]
         if kind == "delete":
-            txn.delete(table, old)
+            txn.writes.delete(table, old)
             for id_ in there:
                 del self.now[id_]
         elif kind == "update":
             new: list[Row] = [(id_, *self.row()) for id_ in there]
-            txn.update(table, old, new)
+            txn.writes.update(table, old, new)
             self.now |= {row[0]: row[1:] for row in new}
         elif missing:
             new = [(id_, *self.row()) for id_ in missing]
             if kind == "bulk":
-                txn.insert_arrow(table, arrow(table, new))
+                txn.writes.insert_arrow(table, arrow(table, new))
             else:
-                txn.insert(table, new)
+                txn.writes.insert(table, new)
             self.now |= {row[0]: row[1:] for row in new}
 
     def check(self, txn: Transaction, expected: dict[int, Row], width: int, columns: set[str]) -> None:

@@ -22,7 +22,7 @@ def filled(node):
 def access(node, *conditions: Condition, columns=None):
     txn = node.begin()
     try:
-        return txn.scan(txn.table(None, "t"), columns=columns, conditions=conditions).access
+        return txn.reads.scan(txn.schema.table(None, "t"), columns=columns, conditions=conditions).access
     finally:
         txn.rollback()
 

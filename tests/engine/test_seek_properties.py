@@ -189,8 +189,8 @@ def numbered(clause: str) -> str:
 
 def bulk(session: Session, rows: list[Row]) -> None:
     def work(txn: Transaction) -> int:
-        table = txn.table(None, "t")
-        return txn.insert_arrow(table, arrow(table, rows))
+        table = txn.schema.table(None, "t")
+        return txn.writes.insert_arrow(table, arrow(table, rows))
 
     session.in_transaction(work)
 
@@ -216,7 +216,7 @@ def change(session: Session, kind: str, what: Any) -> None:
 
 def compact(node: Node, full: bool) -> None:
     txn = node.begin()
-    tables = txn.tables()
+    tables = txn.schema.tables()
     txn.rollback()
     for table in tables:
         node.compact(table, full)

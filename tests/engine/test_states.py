@@ -29,7 +29,7 @@ Write = Callable[[Transaction, Table], object]
 
 
 def _load(txn: Transaction, table: Table) -> None:
-    txn.insert_arrow(table, arrow(table, [(9, "one", 9)]))
+    txn.writes.insert_arrow(table, arrow(table, [(9, "one", 9)]))
 
 
 def _change(txn: Transaction, table: Table) -> None:
@@ -41,13 +41,13 @@ def _change(txn: Transaction, table: Table) -> None:
         [(f"o{c.id}", arrow_type(c.type)) for c in table.columns] + [("n2", arrow_type(table.columns[1].type))]
     )
     batch = pa.table([pa.array(names[f.name], f.type) for f in schema], schema=schema)
-    txn.change_arrow(table, batch.to_reader(), [table.columns[1]])
+    txn.writes.change_arrow(table, batch.to_reader(), [table.columns[1]])
 
 
 # Ways to bring a second row with v = 'one'.
 DUPLICATES: dict[str, Write] = {
-    "insert": lambda txn, table: txn.insert(table, [(9, "one", 9)]),
-    "update": lambda txn, table: txn.update(table, [ROWS[1]], [(2, "one", 2)]),
+    "insert": lambda txn, table: txn.writes.insert(table, [(9, "one", 9)]),
+    "update": lambda txn, table: txn.writes.update(table, [ROWS[1]], [(2, "one", 2)]),
     "load": _load,
     "change": _change,
 }
@@ -63,7 +63,7 @@ def table(node: Node) -> Table:
 def write(node: Node, how: Write) -> None:
     txn = node.begin()
     try:
-        how(txn, txn.table(None, "t"))
+        how(txn, txn.schema.table(None, "t"))
         txn.commit()
     finally:
         txn.rollback()
@@ -104,14 +104,14 @@ def test_a_unique_key_is_refused_once_it_is_enforced(node: Node, table: Table, h
 @pytest.mark.parametrize("second", DUPLICATES)
 def test_keys_are_declared_before_anybody_checks(node: Node, table: Table, first: str, second: str):
     """Of a writer that does not check yet and one that does, at most one commits the same key."""
-    write(node, lambda txn, t: txn.update(t, [ROWS[0]], [(1, "gone", 1)]))
+    write(node, lambda txn, t: txn.writes.update(t, [ROWS[0]], [(1, "gone", 1)]))
     table, index = built(node, table, State.WRITE_ONLY)
     early = node.begin()
-    DUPLICATES[first](early, early.table(None, "t"))
+    DUPLICATES[first](early, early.schema.table(None, "t"))
     with_index(node, table, replace(index, state=State.ENFORCED))
     late = node.begin()
     changed = [(2, "one", 2), (9, "one", 9)]
-    DUPLICATES[second](late, late.table(None, "t"))
+    DUPLICATES[second](late, late.schema.table(None, "t"))
     early.commit()
     with pytest.raises(errors.SerializationFailure):
         late.commit()
@@ -137,9 +137,9 @@ def test_entries_of_older_rows_are_removed_before_there_is_a_base(node: Node, ta
     index = new_index(node, "t_v", [V], unique=False)
     table = with_index(node, table, index)
     at = fence(node, table)
-    write(node, lambda txn, t: txn.delete(t, [ROWS[0]]))
-    write(node, lambda txn, t: txn.update(t, [ROWS[1]], [(2, "deux", 2)]))
-    write(node, lambda txn, t: txn.insert(t, [(4, "four", 4)]))
+    write(node, lambda txn, t: txn.writes.delete(t, [ROWS[0]]))
+    write(node, lambda txn, t: txn.writes.update(t, [ROWS[1]], [(2, "deux", 2)]))
+    write(node, lambda txn, t: txn.writes.insert(t, [(4, "four", 4)]))
     # The rows, and not the index: a generation made of its deltas would hide the one that is being built.
     assert node.compact(table) == 1
     attach(node, table, index, at)
@@ -204,21 +204,21 @@ def referring(node: Node, table: Table, child: Table, state: State) -> tuple[Tab
 @pytest.mark.parametrize("in_bulk", [False, True])
 def test_a_foreign_key_is_checked_at_both_ends_once_enforced(node: Node, table: Table, child: Table, in_bulk: bool):
     def refer(txn: Transaction, n: int) -> None:
-        own = txn.table(None, "c")
+        own = txn.schema.table(None, "c")
         if in_bulk:
-            txn.insert_arrow(own, arrow(own, [(n, "", n)]))
+            txn.writes.insert_arrow(own, arrow(own, [(n, "", n)]))
         else:
-            txn.insert(own, [(n, "", n)])
+            txn.writes.insert(own, [(n, "", n)])
 
     table, child = referring(node, table, child, State.WRITE_ONLY)
     write(node, lambda txn, _: refer(txn, 77))
-    write(node, lambda txn, t: txn.delete(t, [ROWS[0]]))
+    write(node, lambda txn, t: txn.writes.delete(t, [ROWS[0]]))
     # Who does not check leaves the keys that it relies on to those who do.
     early = node.begin()
     refer(early, 2)
     table, child = referring(node, table, child, State.ENFORCED)
     late = node.begin()
-    late.delete(late.table(None, "t"), [ROWS[1]])
+    late.writes.delete(late.schema.table(None, "t"), [ROWS[1]])
     late.commit()
     with pytest.raises(errors.SerializationFailure):
         early.commit()
@@ -226,7 +226,7 @@ def test_a_foreign_key_is_checked_at_both_ends_once_enforced(node: Node, table: 
         write(node, lambda txn, _: refer(txn, 78))
     write(node, lambda txn, _: refer(txn, 3))
     with pytest.raises(errors.StillReferenced):
-        write(node, lambda txn, t: txn.delete(t, [ROWS[2]]))
+        write(node, lambda txn, t: txn.writes.delete(t, [ROWS[2]]))
     assert check(node) == []
 
 
@@ -250,7 +250,7 @@ def test_a_column_to_come_is_filled_and_not_seen(node: Node, table: Table):
     run(node, "insert into t select 5, 'five', 5")
     run(node, "insert into t values (1, 'x', 1) on conflict (id) do update set v = excluded.v")
     assert run(node, "update t set n = 22 where id = 2 returning *") == [(2, "two", 22)]
-    write(node, lambda txn, t: txn.insert_arrow(t, arrow(t, [(6, "six", 6)])))
+    write(node, lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [(6, "six", 6)])))
     shown = replace(column, state=State.PUBLIC)
     publish(node, table, columns=(*table.columns[:3], shown))
     assert run(node, "select id, extra from t order by id") == [(1, 3), (2, 3), (3, 3), (4, 5), (5, 5), (6, 5)]
@@ -295,16 +295,16 @@ def test_a_converted_column_and_the_primary_index_to_come(node: Node):
     run(node, "update t set n = 33 where v = '30'")
     run(node, "delete from t where id = 4")
     run(node, "insert into t values (5, '51', 5) on conflict (id) do update set v = excluded.v")
-    write(node, lambda txn, t: txn.insert_arrow(t, arrow(t, [(7, "70", 7)])))
+    write(node, lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [(7, "70", 7)])))
     assert run(node, "select * from t where id = 2") == [(2, "21", 2)]
     attach(node, table, table.next_primary, at)
     attach(node, table, index, at)
     assert check(node) == []
     old = node.begin()
-    old.update(old.table(None, "t"), [(1, "10", 1, None)], [(1, "11", 1, None)])
+    old.writes.update(old.schema.table(None, "t"), [(1, "10", 1, None)], [(1, "11", 1, None)])
     converted(node, table)
     new = node.begin()
-    new.update(new.table(None, "t"), [(1, 10, 1)], [(1, 12, 1)])
+    new.writes.update(new.schema.table(None, "t"), [(1, 10, 1)], [(1, 12, 1)])
     old.commit()
     # They know the row by different indexes, and yet conflict.
     with pytest.raises(errors.SerializationFailure):
@@ -316,7 +316,7 @@ def test_a_converted_column_and_the_primary_index_to_come(node: Node):
 
 def test_a_large_change_while_a_column_is_converted(node: Node):
     table = create(node)
-    write(node, lambda txn, t: txn.insert_arrow(t, arrow(t, [(i, str(i), i) for i in range(12_000)])))
+    write(node, lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [(i, str(i), i) for i in range(12_000)])))
     table, index = converting(node, table)
     assert table.next_primary is not None
     at = fence(node, table)
@@ -338,6 +338,9 @@ def test_a_row_that_cannot_be_converted_fails_the_change_and_not_the_writer(node
     assert isinstance(submit(node, validated=at, oldest=at, writes=(key,)), Committed)
     at = Seq(node.epoch.applied)
     row = (1, "no number", 1)
-    write(node, lambda txn, t: txn.insert_arrow(t, arrow(t, [row])) if in_bulk else txn.insert(t, [(*row, None)]))
+    write(
+        node,
+        lambda txn, t: txn.writes.insert_arrow(t, arrow(t, [row])) if in_bulk else txn.writes.insert(t, [(*row, None)]),
+    )
     assert rows(node) == [row]
     assert isinstance(submit(node, validated=at, oldest=at, writes=(key,)), Conflict)

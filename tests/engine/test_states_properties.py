@@ -43,18 +43,18 @@ class Writer:
     def write(self, how: str, key: int, value: str) -> None:
         if self.txn is None:
             self.txn = self.node.begin()
-        table = self.txn.table(None, "t")
+        table = self.txn.schema.table(None, "t")
         present = {row[0]: row for row in scan(self.node, self.txn, table)}
         row = (key, value, key % 3)
         match how:
             case "delete" if key in present:
-                self.txn.delete(table, [present[key]])
+                self.txn.writes.delete(table, [present[key]])
             case "put" if key in present:
-                self.txn.update(table, [present[key]], [row])
+                self.txn.writes.update(table, [present[key]], [row])
             case "put":
-                self.txn.insert(table, [row])
+                self.txn.writes.insert(table, [row])
             case "load" if key not in present:
-                self.txn.insert_arrow(table, arrow(table, [row]))
+                self.txn.writes.insert_arrow(table, arrow(table, [row]))
             case _:
                 pass
 
@@ -239,11 +239,11 @@ def test_a_foreign_key_that_comes(steps: Sequence[tuple[int, str, int]]):
                     if txn is None:
                         txn = sessions[who] = node.begin()
                     if what == "child":
-                        txn.insert(txn.table(None, "c"), [(next(fresh), key)])
+                        txn.writes.insert(txn.schema.table(None, "c"), [(next(fresh), key)])
                     else:
-                        found = txn.get(txn.table(None, "t"), (key,))
+                        found = txn.reads.get(txn.schema.table(None, "t"), (key,))
                         if found is not None:
-                            txn.delete(txn.table(None, "t"), [found])
+                            txn.writes.delete(txn.schema.table(None, "t"), [found])
             except (errors.SerializationFailure, errors.IntegrityError):
                 if sessions[who] is not None:
                     sessions[who].rollback()  # type: ignore[union-attr]

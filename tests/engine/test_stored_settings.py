@@ -97,7 +97,7 @@ def test_a_role_that_reads_the_past(tmp_path):
     with closing(seachange.connect(tmp_path, autocommit=True)) as root:
         root.execute("create role auditor login superuser")
         root.execute("create table t (a int)")
-        before = root.session.in_transaction(lambda transaction: transaction.snapshot)
+        before = root.session.in_transaction(lambda transaction: transaction.state.snapshot.seq)
         root.execute("insert into t values (1)")
         root.execute(f"alter role auditor set seachange.as_of = {before}")
     with closing(seachange.connect(tmp_path, user="auditor", autocommit=True)) as auditor:

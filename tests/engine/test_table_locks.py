@@ -335,7 +335,7 @@ def test_a_node_that_comes_later_knows_of_the_lock(node: Node, tmp_path: Path):
             Session(late).execute("set lock_timeout = '1ms'; insert into t values (1)")
         # Without a session there is nothing to wait: the commit is refused.
         by_hand = late.begin()
-        by_hand.insert(by_hand.table(None, "t"), [(1,)])
+        by_hand.writes.insert(by_hand.schema.table(None, "t"), [(1,)])
         with pytest.raises(errors.SerializationFailure):
             by_hand.commit()
 

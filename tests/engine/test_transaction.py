@@ -20,14 +20,20 @@ def test_own_writes_are_visible_by_scan_and_by_key(node: Node):
     create(node)
     insert(node, (1, "a", 1), (2, "b", 2), (3, "c", 3))
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert(table, [(4, "d", 4)])
-    txn.update(table, [(1, "a", 1)], [(1, "A", 1)])
-    txn.update(table, [(2, "b", 2)], [(20, "b", 2)])
-    txn.delete(table, [(3, "c", 3)])
+    table = txn.schema.table(None, "t")
+    txn.writes.insert(table, [(4, "d", 4)])
+    txn.writes.update(table, [(1, "a", 1)], [(1, "A", 1)])
+    txn.writes.update(table, [(2, "b", 2)], [(20, "b", 2)])
+    txn.writes.delete(table, [(3, "c", 3)])
     expected = [(1, "A", 1), (20, "b", 2), (4, "d", 4)]
     assert scan(node, txn, table) == sorted(expected, key=repr)
-    assert [txn.get(table, (i,)) for i in (1, 2, 3, 4, 20)] == [(1, "A", 1), None, None, (4, "d", 4), (20, "b", 2)]
+    assert [txn.reads.get(table, (i,)) for i in (1, 2, 3, 4, 20)] == [
+        (1, "A", 1),
+        None,
+        None,
+        (4, "d", 4),
+        (20, "b", 2),
+    ]
     assert rows(node) == [(1, "a", 1), (2, "b", 2), (3, "c", 3)]
     txn.commit()
     assert rows(node) == sorted(expected, key=repr)
@@ -37,14 +43,14 @@ def test_own_bulk_rows_are_visible_and_can_be_changed(node: Node, other: Node):
     create(node, indexes=UNIQUE_V)
     insert(node, (1, "one", 1))
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert_arrow(table, arrow(table, [(i, f"v{i}", i) for i in range(10, 20)]))
-    txn.update(table, [(10, "v10", 10)], [(10, "changed", 10)])
-    txn.delete(table, [(11, "v11", 11)])
-    txn.update(table, [(12, "v12", 12)], [(120, "v12", 12)])
+    table = txn.schema.table(None, "t")
+    txn.writes.insert_arrow(table, arrow(table, [(i, f"v{i}", i) for i in range(10, 20)]))
+    txn.writes.update(table, [(10, "v10", 10)], [(10, "changed", 10)])
+    txn.writes.delete(table, [(11, "v11", 11)])
+    txn.writes.update(table, [(12, "v12", 12)], [(120, "v12", 12)])
     expected = [(1, "one", 1), (10, "changed", 10), (120, "v12", 12), *((i, f"v{i}", i) for i in range(13, 20))]
     assert scan(node, txn, table) == sorted(expected, key=repr)
-    assert [txn.get(table, (i,)) for i in (10, 11, 12, 13, 120)] == [
+    assert [txn.reads.get(table, (i,)) for i in (10, 11, 12, 13, 120)] == [
         (10, "changed", 10),
         None,
         None,
@@ -52,10 +58,10 @@ def test_own_bulk_rows_are_visible_and_can_be_changed(node: Node, other: Node):
         (120, "v12", 12),
     ]
     for taken in ((13, "new", 0), (99, "v14", 0)):
-        mark = txn.mark()
+        mark = txn.undo.mark()
         with pytest.raises(errors.UniqueViolation):
-            txn.insert(table, [taken])
-        txn.reset(mark)
+            txn.writes.insert(table, [taken])
+        txn.undo.reset(mark)
     txn.commit()
     assert rows(node) == rows(other) == sorted(expected, key=repr)
 
@@ -64,19 +70,19 @@ def test_a_bulk_insert_may_bring_back_what_the_transaction_deleted(node: Node, o
     create(node, indexes=UNIQUE_V)
     insert(node, (1, "a", 1), (2, "b", 2))
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.delete(table, [(1, "a", 1)])
-    txn.insert(table, [(3, "c", 3)])
-    txn.delete(table, [(3, "c", 3)])
-    txn.insert_arrow(table, arrow(table, [(1, "a", 10), (3, "c", 30), (4, "d", 40)]))
+    table = txn.schema.table(None, "t")
+    txn.writes.delete(table, [(1, "a", 1)])
+    txn.writes.insert(table, [(3, "c", 3)])
+    txn.writes.delete(table, [(3, "c", 3)])
+    txn.writes.insert_arrow(table, arrow(table, [(1, "a", 10), (3, "c", 30), (4, "d", 40)]))
     expected = [(1, "a", 10), (2, "b", 2), (3, "c", 30), (4, "d", 40)]
     assert scan(node, txn, table) == expected
-    assert [txn.get(table, row[:1]) for row in expected] == expected
+    assert [txn.reads.get(table, row[:1]) for row in expected] == expected
     txn.commit()
     for reader in (node, other):
         after = reader.begin()
         assert scan(reader, after, table) == expected
-        assert [after.get(table, row[:1]) for row in expected] == expected
+        assert [after.reads.get(table, row[:1]) for row in expected] == expected
         after.rollback()
 
 
@@ -85,17 +91,17 @@ def test_a_bulk_insert_does_not_repeat_a_key(node: Node):
     bulk(node, (1, "a", 1))
     insert(node, (2, "b", 2))
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert(table, [(3, "c", 3)])
-    txn.insert_arrow(table, arrow(table, [(4, "d", 4)]))
+    table = txn.schema.table(None, "t")
+    txn.writes.insert(table, [(3, "c", 3)])
+    txn.writes.insert_arrow(table, arrow(table, [(4, "d", 4)]))
     taken = [(1, "x", 0), (2, "x", 0), (3, "x", 0), (4, "x", 0), (9, "a", 0), (9, "b", 0), (9, "c", 0), (9, "d", 0)]
     for row in taken:
-        mark = txn.mark()
+        mark = txn.undo.mark()
         with pytest.raises(errors.UniqueViolation):
-            txn.insert_arrow(table, arrow(table, [(50, "fine", 0), row]))
-        txn.reset(mark)
+            txn.writes.insert_arrow(table, arrow(table, [(50, "fine", 0), row]))
+        txn.undo.reset(mark)
     with pytest.raises(errors.UniqueViolation):
-        txn.insert_arrow(table, arrow(table, [(60, "x", 0), (60, "y", 0)]))
+        txn.writes.insert_arrow(table, arrow(table, [(60, "x", 0), (60, "y", 0)]))
     txn.commit()
     assert [row[0] for row in rows(node)] == [1, 2, 3, 4]
 
@@ -104,20 +110,20 @@ def test_a_statement_is_taken_back_whole(node: Node):
     create(node, indexes=UNIQUE_V)
     bulk(node, *[(i, f"v{i}", i) for i in range(5)])
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert(table, [(10, "ten", 0)])
+    table = txn.schema.table(None, "t")
+    txn.writes.insert(table, [(10, "ten", 0)])
     before = scan(node, txn, table)
-    mark = txn.mark()
-    txn.update(table, [(10, "ten", 0), (1, "v1", 1)], [(11, "ten", 0), (1, "V1", 1)])
-    txn.insert_arrow(table, arrow(table, [(20, "twenty", 0), (21, "x", 0)]))
-    txn.update(table, [(20, "twenty", 0)], [(22, "twenty", 0)])
-    txn.delete(table, [(2, "v2", 2), (21, "x", 0)])
+    mark = txn.undo.mark()
+    txn.writes.update(table, [(10, "ten", 0), (1, "v1", 1)], [(11, "ten", 0), (1, "V1", 1)])
+    txn.writes.insert_arrow(table, arrow(table, [(20, "twenty", 0), (21, "x", 0)]))
+    txn.writes.update(table, [(20, "twenty", 0)], [(22, "twenty", 0)])
+    txn.writes.delete(table, [(2, "v2", 2), (21, "x", 0)])
     assert scan(node, txn, table) != before
-    txn.reset(mark)
+    txn.undo.reset(mark)
     assert scan(node, txn, table) == before
-    assert [txn.get(table, (i,)) for i in (1, 10, 11, 20, 22)] == [(1, "v1", 1), (10, "ten", 0), None, None, None]
+    assert [txn.reads.get(table, (i,)) for i in (1, 10, 11, 20, 22)] == [(1, "v1", 1), (10, "ten", 0), None, None, None]
     # The unique keys that were taken and given back can be taken again.
-    txn.insert(table, [(30, "twenty", 0), (31, "V1", 0)])
+    txn.writes.insert(table, [(30, "twenty", 0), (31, "V1", 0)])
     txn.commit()
     assert rows(node) == sorted([*before, (30, "twenty", 0), (31, "V1", 0)], key=repr)
 
@@ -126,12 +132,12 @@ def test_a_failed_statement_leaves_nothing(node: Node):
     create(node)
     insert(node, (1, "a", 1))
     txn = node.begin()
-    table = txn.table(None, "t")
-    mark = txn.mark()
+    table = txn.schema.table(None, "t")
+    mark = txn.undo.mark()
     with pytest.raises(errors.UniqueViolation):
-        txn.insert(table, [(2, "b", 2), (1, "again", 1)])
-    txn.reset(mark)
-    txn.insert(table, [(3, "c", 3)])
+        txn.writes.insert(table, [(2, "b", 2), (1, "again", 1)])
+    txn.undo.reset(mark)
+    txn.writes.insert(table, [(3, "c", 3)])
     txn.commit()
     assert rows(node) == [(1, "a", 1), (3, "c", 3)]
 
@@ -139,9 +145,9 @@ def test_a_failed_statement_leaves_nothing(node: Node):
 def test_a_rolled_back_transaction_leaves_nothing(node: Node):
     create(node)
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert(table, [(1, "a", 1)])
-    txn.insert_arrow(table, arrow(table, [(2, "b", 2)]))
+    table = txn.schema.table(None, "t")
+    txn.writes.insert(table, [(1, "a", 1)])
+    txn.writes.insert_arrow(table, arrow(table, [(2, "b", 2)]))
     txn.rollback()
     assert rows(node) == []
     assert node.collect_garbage(retention_us=0) == 1
@@ -151,16 +157,16 @@ def test_a_rolled_back_transaction_leaves_nothing(node: Node):
 def test_what_comes_and_goes_is_no_commit(node: Node):
     create(node)
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert(table, [(1, "a", 1)])
-    txn.delete(table, [(1, "a", 1)])
+    table = txn.schema.table(None, "t")
+    txn.writes.insert(table, [(1, "a", 1)])
+    txn.writes.delete(table, [(1, "a", 1)])
     assert txn.commit() is None
 
 
 def test_read_committed_sees_each_statement_s_present(node: Node, other: Node):
     create(node)
     reader = node.begin(Isolation.READ_COMMITTED)
-    table = reader.table(None, "t")
+    table = reader.schema.table(None, "t")
     insert(other, (1, "a", 1))
     assert scan(node, reader, table) == []
     reader.start_statement()
@@ -171,15 +177,15 @@ def test_repeatable_read_sees_one_past(node: Node, other: Node):
     create(node)
     insert(node, (1, "a", 1))
     reader = node.begin(Isolation.REPEATABLE_READ)
-    table = reader.table(None, "t")
+    table = reader.schema.table(None, "t")
     bulk(other, (2, "b", 2))
     txn = other.begin()
-    txn.delete(table, [(1, "a", 1)])
+    txn.writes.delete(table, [(1, "a", 1)])
     txn.commit()
     reader.start_statement()
     assert scan(node, reader, table) == [(1, "a", 1)]
-    assert reader.get(table, (1,)) == (1, "a", 1)
-    assert reader.get(table, (2,)) is None
+    assert reader.reads.get(table, (1,)) == (1, "a", 1)
+    assert reader.reads.get(table, (2,)) is None
 
 
 def test_a_transaction_plans_with_the_schema_of_its_snapshot(node: Node, other: Node):
@@ -187,15 +193,15 @@ def test_a_transaction_plans_with_the_schema_of_its_snapshot(node: Node, other: 
     insert(node, (1, "a", 1))
     old = node.begin(Isolation.REPEATABLE_READ)
     txn = other.begin()
-    before = txn.table(None, "t")
-    txn.publish(before, add_column(before, "extra", frozen="7"))
+    before = txn.schema.table(None, "t")
+    txn.definitions.publish(before, add_column(before, "extra", frozen="7"))
     txn.commit()
     assert rows(node) == [(1, "a", 1, 7)]
     old.start_statement()
-    assert old.table(None, "t").version == 1
-    assert scan(node, old, old.table(None, "t")) == [(1, "a", 1)]
+    assert old.schema.table(None, "t").version == 1
+    assert scan(node, old, old.schema.table(None, "t")) == [(1, "a", 1)]
     # A version that moves no bytes fences no writer.
-    old.insert(old.table(None, "t"), [(2, "b", 2)])
+    old.writes.insert(old.schema.table(None, "t"), [(2, "b", 2)])
     old.commit()
     assert rows(node) == rows(other) == [(1, "a", 1, 7), (2, "b", 2, 7)]
 
@@ -204,30 +210,30 @@ def test_read_committed_shows_the_newest_version_of_a_table_in_the_shape_of_its_
     create(node)
     insert(node, (1, "a", 1))
     reader = node.begin(Isolation.READ_COMMITTED)
-    assert scan(node, reader, reader.table(None, "t")) == [(1, "a", 1)]
+    assert scan(node, reader, reader.schema.table(None, "t")) == [(1, "a", 1)]
     txn = other.begin()
-    before = txn.table(None, "t")
-    txn.publish(before, add_column(before, "extra"))
+    before = txn.schema.table(None, "t")
+    txn.definitions.publish(before, add_column(before, "extra"))
     txn.commit()
     insert(node, (2, "b", 2, 3))
     reader.start_statement()
-    assert scan(node, reader, reader.table(None, "t")) == [(1, "a", 1, None), (2, "b", 2, 3)]
-    assert [column.name for column in shaped(reader).table(None, "t").visible_columns] == ["id", "v", "n"]
+    assert scan(node, reader, reader.schema.table(None, "t")) == [(1, "a", 1, None), (2, "b", 2, 3)]
+    assert [column.name for column in shaped(reader).names.table(None, "t").visible_columns] == ["id", "v", "n"]
 
 
 def test_own_rows_take_the_shape_that_the_transaction_gives_the_table(node: Node, other: Node):
     create(node)
     insert(node, (1, "a", 1))
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.insert(table, [(2, "b", 2)])
-    txn.insert_arrow(table, arrow(table, [(3, "c", 3), (4, "d", 4)]))
+    table = txn.schema.table(None, "t")
+    txn.writes.insert(table, [(2, "b", 2)])
+    txn.writes.insert_arrow(table, arrow(table, [(3, "c", 3), (4, "d", 4)]))
     wider = add_column(table, "extra", frozen="7")
-    txn.publish(table, wider)
-    txn.delete(wider, [(4, "d", 4, 7)])
+    txn.definitions.publish(table, wider)
+    txn.writes.delete(wider, [(4, "d", 4, 7)])
     expected = [(1, "a", 1, 7), (2, "b", 2, 7), (3, "c", 3, 7)]
     assert scan(node, txn, wider) == expected
-    assert [txn.get(wider, (i,)) for i in (1, 2, 3, 4)] == [*expected, None]
+    assert [txn.reads.get(wider, (i,)) for i in (1, 2, 3, 4)] == [*expected, None]
     txn.commit()
     assert rows(node) == rows(other) == expected
 
@@ -235,13 +241,13 @@ def test_own_rows_take_the_shape_that_the_transaction_gives_the_table(node: Node
 def test_relying_on_emptiness_conflicts_with_an_insert_before(node: Node, other: Node):
     create(node)
     changer = node.begin()
-    table = changer.table(None, "t")
-    assert changer.is_empty(table.primary.id)
-    changer.rely_on_empty(table.primary.id)
-    changer.fence([table.id])
+    table = changer.schema.table(None, "t")
+    assert changer.definitions.is_empty(table.primary.id)
+    changer.definitions.rely_on_empty(table.primary.id)
+    changer.definitions.fence([table.id])
     insert(other, (1, "a", None))
     strict = (*table.columns[:2], replace(table.columns[2], nullable=False))
-    changer.publish(table, replace(table, version=2, columns=strict))
+    changer.definitions.publish(table, replace(table, version=2, columns=strict))
     with pytest.raises(errors.SerializationFailure):
         changer.commit()
     assert rows(node) == [(1, "a", None)]
@@ -250,16 +256,16 @@ def test_relying_on_emptiness_conflicts_with_an_insert_before(node: Node, other:
 def test_rows_that_come_after_a_table_was_found_empty_are_checked(node: Node, other: Node):
     create(node)
     writer = other.begin()
-    writer.insert(writer.table(None, "t"), [(1, "a", None)])
+    writer.writes.insert(writer.schema.table(None, "t"), [(1, "a", None)])
     fitting = other.begin()
-    fitting.insert(fitting.table(None, "t"), [(2, "a", 2)])
+    fitting.writes.insert(fitting.schema.table(None, "t"), [(2, "a", 2)])
     changer = node.begin()
-    table = changer.table(None, "t")
-    assert changer.is_empty(table.primary.id)
-    changer.rely_on_empty(table.primary.id)
-    changer.fence([table.id])
+    table = changer.schema.table(None, "t")
+    assert changer.definitions.is_empty(table.primary.id)
+    changer.definitions.rely_on_empty(table.primary.id)
+    changer.definitions.fence([table.id])
     strict = (*table.columns[:2], replace(table.columns[2], nullable=False))
-    changer.publish(table, replace(table, version=2, columns=strict))
+    changer.definitions.publish(table, replace(table, version=2, columns=strict))
     changer.commit()
     with pytest.raises(errors.NotNullViolation):
         writer.commit()
@@ -271,20 +277,20 @@ def test_emptiness_after_deletes_can_be_relied_on(node: Node):
     create(node)
     bulk(node, *[(i, "x", 0) for i in range(3)])
     txn = node.begin()
-    table = txn.table(None, "t")
-    txn.delete(table, [(i, "x", 0) for i in range(3)])
-    assert not txn.is_empty(table.primary.id)
+    table = txn.schema.table(None, "t")
+    txn.writes.delete(table, [(i, "x", 0) for i in range(3)])
+    assert not txn.definitions.is_empty(table.primary.id)
     txn.commit()
-    assert node.begin().is_empty(table.primary.id)
+    assert node.begin().definitions.is_empty(table.primary.id)
 
 
 def test_a_write_to_a_dropped_table_is_refused(node: Node, other: Node):
     create(node)
     insert(node, (1, "a", 1))
     writer = node.begin()
-    writer.insert(writer.table(None, "t"), [(2, "b", 2)])
+    writer.writes.insert(writer.schema.table(None, "t"), [(2, "b", 2)])
     dropper = other.begin()
-    dropper.publish(dropper.table(None, "t"), None)
+    dropper.definitions.publish(dropper.schema.table(None, "t"), None)
     dropper.commit()
     with pytest.raises(errors.SerializationFailure):
         writer.commit()
@@ -305,8 +311,8 @@ def test_two_changers_of_one_table(node: Node, other: Node):
     create(node)
     first, second = node.begin(), other.begin()
     for txn in (first, second):
-        table = txn.table(None, "t")
-        txn.publish(table, add_column(table, "extra"))
+        table = txn.schema.table(None, "t")
+        txn.definitions.publish(table, add_column(table, "extra"))
     second.commit()
     with pytest.raises(errors.SerializationFailure):
         first.commit()
@@ -327,7 +333,7 @@ def test_hidden_row_ids_tell_equal_rows_apart(node: Node, other: Node):
 
 def _hidden_rows(node: Node, table: Table):
     txn = node.begin()
-    planned = txn.scan(table, hidden=True)
+    planned = txn.reads.scan(table, hidden=True)
     with node.duck.cursor() as cursor:
         for name, relation in planned.relations.items():
             cursor.register(name, relation)
@@ -339,20 +345,20 @@ def test_a_required_value_is_required_of_every_write(node: Node):
     create(node, columns=strict)
     insert(node, (1, "a", 1))
     txn = node.begin()
-    table = txn.table(None, "t")
+    table = txn.schema.table(None, "t")
     with pytest.raises(errors.NotNullViolation):
-        txn.insert(table, [(2, None, 2)])
+        txn.writes.insert(table, [(2, None, 2)])
     with pytest.raises(errors.NotNullViolation):
-        txn.update(table, [(1, "a", 1)], [(1, None, 1)])
+        txn.writes.update(table, [(1, "a", 1)], [(1, None, 1)])
     with pytest.raises(errors.NotNullViolation):
-        txn.insert_arrow(table, arrow(table, [(2, None, 2)]))
+        txn.writes.insert_arrow(table, arrow(table, [(2, None, 2)]))
     txn.rollback()
 
 
 def test_an_ended_transaction_cannot_commit_again(node: Node):
     create(node)
     txn = node.begin()
-    txn.insert(txn.table(None, "t"), [(1, "a", 1)])
+    txn.writes.insert(txn.schema.table(None, "t"), [(1, "a", 1)])
     txn.commit()
     with pytest.raises(errors.ActiveTransaction):
         txn.commit()

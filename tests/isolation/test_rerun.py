@@ -120,7 +120,7 @@ def test_a_row_whose_lock_was_lost_is_a_conflict_when_another_node_changed_it(
             transaction = pair[0].open_transaction
             assert transaction is not None
             # Locks decide nothing: without one in the catalog the other node does not wait.
-            node.parts.catalog.release_locks(node.epoch.epoch, transaction.write_locks.owner)
+            node.parts.catalog.release_locks(node.epoch.epoch, transaction.state.write_locks.owner)
             remote.execute(change)
             with pytest.raises(errors.SerializationFailure):
                 pair[0].execute("commit")

@@ -54,13 +54,13 @@ def prepare(node: Node) -> tuple[BackfillIndexes, Seq]:
         bulk(node, *((i, f"v{i * 37 % 101:03}", i % 7) for i in range(start, start + 50)))
     insert(node, *((i, f"v{i}", None) for i in range(200, 220)))
     txn = node.begin()
-    found = txn.table(None, "t")
+    found = txn.schema.table(None, "t")
     old = [(i, f"v{i * 37 % 101:03}", i % 7) for i in (3, 70, 120)]
-    txn.delete(found, old[:1])
-    txn.update(found, old[1:], [(i, "changed", n) for i, _, n in old[1:]])
-    index_id = IndexId(txn.allocate_ids(1)[0])
+    txn.writes.delete(found, old[:1])
+    txn.writes.update(found, old[1:], [(i, "changed", n) for i, _, n in old[1:]])
+    index_id = IndexId(txn.definitions.allocate_ids(1)[0])
     coming = Index(index_id, "by_v", (ColumnId(2),), state=State.WRITE_ONLY, include=(ColumnId(3),))
-    txn.publish(found, replace(found, version=found.version + 1, secondary=(coming,)))
+    txn.definitions.publish(found, replace(found, version=found.version + 1, secondary=(coming,)))
     at = txn.commit()
     assert at is not None
     insert(node, (999, "later", 1))
@@ -178,14 +178,14 @@ def test_a_new_primary_index_and_one_made_from_it(node: Node) -> None:
     """Both are built before either is attached; the second ends with the new key."""
     _, at = prepare(node)
     txn = node.begin()
-    table = txn.table(None, "t")
-    ids = txn.allocate_ids(2)
+    table = txn.schema.table(None, "t")
+    ids = txn.definitions.allocate_ids(2)
     primary = Index(IndexId(ids[0]), "t_new", (ColumnId(2), ColumnId(1)), True, state=State.WRITE_ONLY)
     second = Index(IndexId(ids[1]), "by_n", (ColumnId(3),), state=State.WRITE_ONLY)
     changed: Table = replace(
         table, version=table.version + 1, next_primary=primary, secondary=(*table.secondary, second)
     )
-    txn.publish(table, changed)
+    txn.definitions.publish(table, changed)
     at = txn.commit() or at
     work = pipeline(node)
     (built,) = work.backfill(BackfillIndexes(table.id, table.primary.id, (primary.id,)), at, (), lambda _: None)

@@ -17,7 +17,7 @@ SCHEMA = """
 
 
 def lines(session: Session) -> Lines:
-    return session.in_transaction(lambda txn: describe_schema([*txn.tables(), *txn.objects()]))
+    return session.in_transaction(lambda txn: describe_schema([*txn.schema.tables(), *txn.schema.objects()]))
 
 
 def test_equal_schemas_by_different_ddl_are_equal(session: Session):

@@ -100,9 +100,9 @@ class Scenario:
         """How many entries an index has, counted in itself."""
         txn = self.node.begin()
         try:
-            table = next(t for t in txn.tables() if any(i.name == index for i in t.indexes))
+            table = next(t for t in txn.schema.tables() if any(i.name == index for i in t.indexes))
             found = next(i for i in table.indexes if i.name == index)
-            parts = txn.index_parts(table, found)
+            parts = txn.reads.index_parts(table, found)
             in_files = sum(file.segment.rows - len(file.superseded) for file in parts.files)
             return int(in_files + sum(rows.num_rows for _, rows in parts.inline))
         finally:

@@ -163,13 +163,13 @@ def test_rows_in_the_catalog_across_versions(db: Scenario):
 def test_a_bulk_load_that_was_prepared_before_the_change(db: Scenario):
     """The same as for rows, for files that a transaction has written and not yet committed."""
     txn = db.node.begin()
-    table = txn.table(None, "item")
+    table = txn.schema.table(None, "item")
     ids = list(range(1_000, 1_200))
     loaded = pa.table(
         {"id": ids, "code": [f"b{i}" for i in ids], "category": [1] * len(ids), "n": ids},
         schema=pa.schema([("id", pa.int32()), ("code", pa.string()), ("category", pa.int32()), ("n", pa.int32())]),
     )
-    txn.insert_arrow(table, loaded.to_reader())
+    txn.writes.insert_arrow(table, loaded.to_reader())
     assert db.change("create unique index concurrently item_code on item (code)") == ""
     db.run("alter table item add column more int default 5")
     txn.commit()

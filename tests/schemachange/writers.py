@@ -173,7 +173,9 @@ def _copy(session: Session, target: Target, keys: Keys) -> None:
     text = "".join(",".join(str(value) for _, value in one) + "\n" for one in rows)
     names, format_ = [name for name, _ in rows[0]], copy_format("csv", False, None, None)
     place = target.table.split(".")
-    session.in_transaction(lambda txn: CopyIn(txn, txn.table(*place), names, format_).run(io.StringIO(text)))
+    session.in_transaction(
+        lambda txn: CopyIn(txn.port, txn.schema.table(*place), names, format_).run(io.StringIO(text))
+    )
 
 
 def _update_many(session: Session, target: Target, keys: Keys) -> None:

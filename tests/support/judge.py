@@ -43,7 +43,7 @@ def judge_files(node: Node) -> list[str]:
 def judge_indexes(node: Node, txn: Transaction) -> list[str]:
     """Every index holds exactly the entries that its table's rows ask for, and unique keys are unique."""
     problems = []
-    for table in txn.tables():
+    for table in txn.schema.tables():
         for index in table.indexes:
             entries = Counter(read_index(node, txn, table, index))
             wanted = Counter(read_key_columns(node, txn, table, index))
@@ -59,7 +59,7 @@ def judge_indexes(node: Node, txn: Transaction) -> list[str]:
 
 def judge_contents(node: Node, txn: Transaction, possible: Sequence[Contents]) -> list[str]:
     """Both tables hold one and the same of the contents that are possible, by scan and by look-up."""
-    names = {table.name for table in txn.tables()}
+    names = {table.name for table in txn.schema.tables()}
     if not names:
         return [] if any(not contents.exists for contents in possible) else ["the tables are gone"]
     if names != {*KEYED, *KEYLESS}:
@@ -73,8 +73,8 @@ def judge_contents(node: Node, txn: Transaction, possible: Sequence[Contents]) -
         lost = [row for row in (wanted[0] if wanted else []) if row not in held["left"]]
         excess = [row for row in held["left"] if not wanted or row not in wanted[-1]]
         return [f"the contents are none of the {len(possible)} possible: without {lost[:3]}, with {excess[:3]}"]
-    table = txn.table(None, "left")
-    looked_up = [txn.get(table, (row[0],)) for row in held["left"]]
+    table = txn.schema.table(None, "left")
+    looked_up = [txn.reads.get(table, (row[0],)) for row in held["left"]]
     return [] if looked_up == held["left"] else ["look-ups by key and the scan differ"]
 
 

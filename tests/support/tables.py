@@ -60,14 +60,14 @@ def _table(
 
 def create_tables(txn: Transaction) -> None:
     for name in KEYED:
-        txn.publish(None, keyed_table(name, txn.allocate_ids(3)))
+        txn.definitions.publish(None, keyed_table(name, txn.definitions.allocate_ids(3)))
     for name in KEYLESS:
-        txn.publish(None, keyless_table(name, txn.allocate_ids(2)))
+        txn.definitions.publish(None, keyless_table(name, txn.definitions.allocate_ids(2)))
 
 
 def add_column(txn: Transaction, name: str, column: str, value: int) -> None:
     """A column that the rows before it read as `value`: no byte of theirs moves."""
-    table = txn.table(None, name)
+    table = txn.schema.table(None, name)
     added = Column(table.next_column_id, column, INTEGER, frozen=str(value))
     columns = (*table.columns, added)
     layout = Layout(LayoutId(table.layout.id + 1), tuple((c.id, c.type) for c in columns))
@@ -78,18 +78,18 @@ def add_column(txn: Transaction, name: str, column: str, value: int) -> None:
         layouts=(*table.layouts, layout),
         next_column_id=ColumnId(added.id + 1),
     )
-    txn.publish(table, after)
+    txn.definitions.publish(table, after)
 
 
 def add_unique_index(txn: Transaction, name: str, column: str) -> None:
     """An index on a table that must be empty: a transaction that planned without it may not commit after it."""
-    table = txn.table(None, name)
-    assert txn.is_empty(table.primary.id)
-    txn.rely_on_empty(table.primary.id)
-    txn.fence([table.id])
-    (index_id,) = txn.allocate_ids(1)
+    table = txn.schema.table(None, name)
+    assert txn.definitions.is_empty(table.primary.id)
+    txn.definitions.rely_on_empty(table.primary.id)
+    txn.definitions.fence([table.id])
+    (index_id,) = txn.definitions.allocate_ids(1)
     index = Index(IndexId(index_id), f"{name}_{column}_key", (table.column_by_name[column].id,), unique=True)
-    txn.publish(table, replace(table, version=table.version + 1, secondary=(*table.secondary, index)))
+    txn.definitions.publish(table, replace(table, version=table.version + 1, secondary=(*table.secondary, index)))
 
 
 def run_scan(node: Node, scan: Scan) -> list[Row]:
@@ -103,13 +103,13 @@ def run_scan(node: Node, scan: Scan) -> list[Row]:
 
 
 def read_table(node: Node, txn: Transaction, name: str) -> list[Row]:
-    return sorted(run_scan(node, txn.scan(txn.table(None, name))))
+    return sorted(run_scan(node, txn.reads.scan(txn.schema.table(None, name))))
 
 
 def read_index(node: Node, txn: Transaction, table: Table, index: Index) -> list[Row]:
     """The entries of an index, read from its own segments."""
     columns = [table.column_by_id[c] for c in table.entry_key(index)]
-    parts = txn.index_parts(table, index)
+    parts = txn.reads.index_parts(table, index)
     scan = plan_scan(table, index, columns, parts, Overlay(), node.parts.warehouse, f"i{index.id}")
     return sorted(run_scan(node, scan))
 
@@ -117,6 +117,6 @@ def read_index(node: Node, txn: Transaction, table: Table, index: Index) -> list
 def read_key_columns(node: Node, txn: Transaction, table: Table, index: Index) -> list[Row]:
     """What the entries of an index should be, read from the table's rows."""
     columns = [table.column_by_id[c] for c in table.entry_key(index)]
-    parts = txn.index_parts(table, table.primary)
+    parts = txn.reads.index_parts(table, table.primary)
     scan = plan_scan(table, table.primary, columns, parts, Overlay(), node.parts.warehouse, f"r{index.id}")
     return sorted(run_scan(node, scan))

@@ -10,6 +10,7 @@ import pytest
 
 from seachange import errors
 from seachange.engine.node.node import Node
+from seachange.engine.transaction.checked_snapshot import CheckedSnapshot
 from seachange.model.ids import ColumnId, CommitId, IndexId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
 from seachange.model.schema.descriptor import Index, Table
@@ -40,7 +41,7 @@ def table(node: Node) -> Table:
 
 def change(node: Node, table: Table, old: Sequence[Any], new: Sequence[Any]) -> None:
     txn = node.begin()
-    txn.update(table, old, new)
+    txn.writes.update(table, old, new)
     txn.commit()
 
 
@@ -104,7 +105,7 @@ def test_chosen_tables(node: Node, table: Table):
 
 def test_a_changed_shape_is_no_anomaly(node: Node, table: Table):
     txn = node.begin()
-    txn.publish(table, add_column(table, "extra", frozen="7"))
+    txn.definitions.publish(table, add_column(table, "extra", frozen="7"))
     txn.commit()
     assert check(node) == []
     insert(node, (300, "x", 1, 2))
@@ -166,7 +167,7 @@ def test_a_required_value_that_is_missing(node: Node):
     insert(node, (1, None, 1))
     txn = node.begin()
     strict = (table.columns[0], replace(table.columns[1], nullable=False), table.columns[2])
-    txn.publish(table, replace(table, version=2, columns=strict))
+    txn.definitions.publish(table, replace(table, version=2, columns=strict))
     txn.commit()
     found = check(node)
     assert [(a.kind, a.item) for a in found] == [(AnomalyKind.NULL_VALUE, AnomalyRule.REQUIRED_VALUE)] * 2
@@ -201,13 +202,13 @@ class Tampered:
         self._node = node
         self._index_id = index_id
 
-    def begin(self, isolation: Any = None) -> Any:
-        txn = self._node.begin(isolation)
-        (table,) = txn.tables()
-        image = txn.epoch.image(table, table.index_by_id[self._index_id], txn.snapshot)
+    def begin_check(self) -> CheckedSnapshot:
+        checked = self._node.begin_check()
+        (table,) = checked.every_table()
+        image = checked.epoch.image(table, table.index_by_id[self._index_id], checked.snapshot)
         for file in image._files:
             file.since._buffer[:] = 1 << 60
-        return txn
+        return checked
 
 
 def test_a_read_plan_that_forgets_what_is_superseded(node: Node, table: Table):

@@ -29,7 +29,7 @@ def tables(node: Node) -> dict[str, Table]:
         for statement in statements[:4]:
             session.execute(statement)
         txn = node.begin()
-        found = {table.name: table for table in txn.tables()}
+        found = {table.name: table for table in txn.schema.tables()}
         txn.rollback()
         for table in found.values():
             node.compact(table)
@@ -91,7 +91,7 @@ def test_nulls_that_are_not_distinct(node: Node):
         session.execute("insert into d values (1, 1, null), (2, null, null), (3, null, 3)")
     assert check(node, ["d"]) == []
     txn = node.begin()
-    table = txn.table(None, "d")
+    table = txn.schema.table(None, "d")
     txn.rollback()
     plant(node, table, (4, 1, None))
     found = check(node, ["d"])
@@ -104,7 +104,7 @@ def test_a_generated_value_that_is_not_what_it_is_made_from(node: Node):
         session.execute("insert into g values (1, 1), (2, null)")
     assert check(node, ["g"]) == []
     txn = node.begin()
-    table = txn.table(None, "g")
+    table = txn.schema.table(None, "g")
     txn.rollback()
     plant(node, table, (3, 5, 7))
     found = check(node, ["g"])

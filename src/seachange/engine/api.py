@@ -149,7 +149,7 @@ class Connection:
 
         def load(transaction: Transaction) -> int:
             port = self.session.port(transaction)
-            return load_arrow(port, port.table(schema or None, name), source)
+            return load_arrow(port, port.names.table(schema or None, name), source)
 
         return self.session.in_transaction(load)
 
@@ -161,9 +161,9 @@ class Connection:
         own = self._holds if self.session.status is TransactionStatus.IDLE else None
 
         def read(transaction: Transaction) -> DataFrame:
-            target = transaction.table(schema or None, name)
-            transaction.check_access(target, "SELECT")
-            return spark_table(transaction, target, spark, own if own is not None else transaction.holds)
+            target = transaction.schema.table(schema or None, name)
+            transaction.state.rights.check_access(target, "SELECT")
+            return spark_table(transaction, target, spark, own if own is not None else transaction.pins)
 
         return self.session.in_transaction(read)
 
@@ -175,8 +175,8 @@ class Connection:
         settings = self.session.settings.for_jobs()
 
         def insert(transaction: Transaction) -> int:
-            target = transaction.table(schema or None, name)
-            transaction.check_access(target, "INSERT")
+            target = transaction.schema.table(schema or None, name)
+            transaction.state.rights.check_access(target, "INSERT")
             return insert_dataframe(transaction, target, frame, settings)
 
         return self.session.in_transaction(insert, repeatable=True)
@@ -199,7 +199,7 @@ class Connection:
 
             def copy(transaction: Transaction) -> int:
                 port = self.session.port(transaction)
-                return CopyIn(port, port.table(schema or None, name), columns, options).run(source)
+                return CopyIn(port, port.names.table(schema or None, name), columns, options).run(source)
 
             return self.session.in_transaction(copy)
 
@@ -221,7 +221,7 @@ class Connection:
     def compact(self, table: str) -> None:
         """Compacts the recent changes of a table into its base segments now."""
         schema, _, name = table.rpartition(".")
-        target = self.session.in_transaction(lambda transaction: transaction.table(schema or None, name))
+        target = self.session.in_transaction(lambda transaction: transaction.schema.table(schema or None, name))
         self._node.compact(target)
 
     def node_statistics(self) -> dict[str, int]:

@@ -109,7 +109,7 @@ def _check_empty(node: Node, data: Path) -> None:
     """Writers write to every table that there is, so the database must be empty."""
     transaction = node.begin(Isolation.REPEATABLE_READ)
     try:
-        if transaction.tables():
+        if transaction.schema.tables():
             raise errors.ReplayNeedsEmptyDatabase(path=data)
     finally:
         transaction.rollback()
@@ -148,7 +148,7 @@ def _expected_schema(history: History) -> Lines:
 def _schema(node: Node) -> Lines:
     transaction = node.begin(Isolation.REPEATABLE_READ)
     try:
-        return describe_schema([*transaction.tables(), *transaction.objects()])
+        return describe_schema([*transaction.schema.tables(), *transaction.schema.objects()])
     finally:
         transaction.rollback()
 

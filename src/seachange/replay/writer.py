@@ -110,9 +110,9 @@ class ReplayWriter:
 
 def shape_of(transaction: Transaction) -> SchemaShape:
     """The tables that are not temporary, and the labels of enum types."""
-    enums = [d for d in transaction.objects() if isinstance(d, EnumType)]
+    enums = [d for d in transaction.schema.objects() if isinstance(d, EnumType)]
     labels = tuple((enum.id, tuple(v.label for v in sorted(enum.values, key=lambda v: v.rank))) for enum in enums)
-    return SchemaShape(tuple(table for table in transaction.tables() if not is_temporary(table.schema)), labels)
+    return SchemaShape(tuple(table for table in transaction.schema.tables() if not is_temporary(table.schema)), labels)
 
 
 class _Attempt:
@@ -152,7 +152,10 @@ class _Attempt:
     def _look(self) -> list[Table]:
         """The tables at the beginning of the transaction."""
         self.shape, self._views = self._session.in_transaction(
-            lambda transaction: (shape_of(transaction), [d for d in transaction.objects() if isinstance(d, View)]),
+            lambda transaction: (
+                shape_of(transaction),
+                [d for d in transaction.schema.objects() if isinstance(d, View)],
+            ),
             looks_only=True,
         )
         return [table for table in self.shape.tables if label(table) not in self._left]

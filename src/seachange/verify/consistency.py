@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from seachange import errors
-from seachange.model.isolation import Isolation
 from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
@@ -69,7 +68,7 @@ def inspect(
 ) -> Report:
     """The anomalies, and how much was compared key by key: all rows in a full check, at most `rows_max` at a time, else
     a sample of about that many. Without tables the folder is compared with the catalog too."""
-    snapshot = database.begin(Isolation.REPEATABLE_READ)
+    snapshot = database.begin_check()
     try:
         report = Report()
         for table in _chosen(snapshot, tables):

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, Seq
-from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Index, Table
 from seachange.storage.image import IndexImage
 from seachange.storage.spill import SortPool
@@ -64,4 +63,4 @@ class Snapshot(Protocol):
 
 
 class CheckedDatabase(Protocol):
-    def begin(self, isolation: Isolation = ...) -> Snapshot: ...
+    def begin_check(self) -> Snapshot: ...

@@ -12,14 +12,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from seachange import errors
+from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.engine.buffer.pending_schema import PendingSchema
+from seachange.engine.buffer.schema_view import SchemaView
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.replica.schema_history import Relation, SchemaVersion
 from seachange.model.ids import DescriptorId, KeyHash, Seq
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, Access, merge_access
 from seachange.model.schema.actor import ROOT, Actor, actor_of
-from seachange.model.schema.objects import Database, Descriptor, Role
+from seachange.model.schema.objects import DEFAULT_SCHEMA, Database, Descriptor, Role
 from seachange.model.schema.rights import (
     ROOT_IDENTITY,
     UNSAID,
@@ -35,17 +37,26 @@ from seachange.model.schema.rights import (
     grants,
     may_administer,
 )
+from seachange.model.schema.temporary import is_temporary
+from seachange.sql.change.object_access import describe
 from seachange.storage.keys import unsaid_hash
 
 _NO_ACCESS = Access(owner="")
+# What leaves nothing behind that a commit could answer for.
+_READING = ("SELECT",)
 
 
 class Rights:
-    def __init__(self, epoch: EpochState, pending: PendingSchema) -> None:
+    """`RightsPort`: the rights of the role on whose behalf a statement runs."""
+
+    def __init__(
+        self, epoch: EpochState, pending: PendingSchema, statement: CurrentStatement, schema: SchemaView
+    ) -> None:
         self._epoch = epoch
         self._pending = pending
+        self._statement = statement
+        self._schema = schema
         self.renew()
-        self.identity = ROOT_IDENTITY
         # The owner of the view whose query is being bound.
         self._acting: str | None = None
         # Each right with the error message for its absence.
@@ -62,12 +73,18 @@ class Rights:
     @property
     def is_root(self) -> bool:
         """Whether it runs as the bootstrap superuser, which cannot lose a right."""
-        return self.identity == ROOT_IDENTITY if self._acting is None else self._acting == DEFAULT_ROLE
+        return (
+            self._statement.context.identity == ROOT_IDENTITY if self._acting is None else self._acting == DEFAULT_ROLE
+        )
 
     @property
     def actor(self) -> Actor:
         """Raises 42501 if the role has been dropped, or the session may no longer act as it."""
-        return self._actor_of(self.identity) if self._acting is None else actor_of(self._acting, self.roles)
+        return (
+            self._actor_of(self._statement.context.identity)
+            if self._acting is None
+            else actor_of(self._acting, self.roles)
+        )
 
     def _actor_of(self, identity: SessionIdentity) -> Actor:
         if identity == ROOT_IDENTITY:
@@ -101,8 +118,11 @@ class Rights:
 
     # Access lists.
 
-    def access_of(self, id_: DescriptorId) -> Access:
-        """The access list of an object; of a dropped object, the last one."""
+    def access_of(self, descriptor: Descriptor) -> Access:
+        return self._access(descriptor.id)
+
+    def _access(self, id_: DescriptorId) -> Access:
+        """Of a dropped object, the last one."""
         now = self._head.find(id_)
         change = self._pending.change(id_)
         if change is not None:
@@ -126,14 +146,39 @@ class Rights:
         if not self.allows(right):
             raise errors.InsufficientPrivilege(detail=denial)
         if self._acting is None:
-            self.required.setdefault((self.identity, right), denial)
+            self.required.setdefault((self._statement.context.identity, right), denial)
+
+    def check_access(self, descriptor: Relation, *privileges: str) -> None:
+        # The role that everything belongs to at first can lose nothing.
+        if self.is_root:
+            return
+        right, denial = OnObject(descriptor.id, privileges), f"permission denied for {describe(descriptor)}"
+        space = None if is_temporary(descriptor.schema) else self.schema_right(descriptor.schema, "USAGE")
+        if privileges == _READING:
+            if not self.allows(right):
+                raise errors.InsufficientPrivilege(detail=denial)
+            if space is not None and not self.allows(space):
+                raise errors.InsufficientPrivilege(detail=f"permission denied for schema {descriptor.schema}")
+            return
+        self.require(right, denial)
+        if space is not None:
+            self.require(space, f"permission denied for schema {descriptor.schema}")
+
+    def schema_right(self, name: str, privilege: str, of: str | None = None) -> Right | None:
+        """None for a schema that has no privileges: it belongs to the system."""
+        found = self._schema.find_schema(name)
+        if found is not None:
+            return OnObject(found.id, (privilege,), of=of)
+        if name != DEFAULT_SCHEMA:
+            return None
+        return OnUnsaid(ObjectKind.SCHEMA, self._statement.session.database, name, privilege, of)
 
     def _meets(self, right: Right, actor: Actor) -> bool:
         if isinstance(right, OnObject | OnUnsaid) and right.of is not None and not actor.superuser:
             actor = actor_of(right.of, self.roles)
         match right:
             case OnObject():
-                return actor.superuser or grants(self.access_of(right.id), actor, right)
+                return actor.superuser or grants(self._access(right.id), actor, right)
             case OnUnsaid():
                 descriptor = self._unsaid(right)
                 return actor.holds(descriptor.access if descriptor is not None else UNSAID[right.kind], right.privilege)

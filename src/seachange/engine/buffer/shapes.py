@@ -10,10 +10,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from seachange import errors
+from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.shape import is_narrowed, lost_parts, show_in_shape, without_lost
-from seachange.sql.parsing.mentions import EVERYTHING, Mentions
+from seachange.sql.parsing.mentions import Mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,8 @@ class Limit:
 
 
 class Shapes:
-    def __init__(self) -> None:
-        # The names that the current statement mentions.
-        self.statement = EVERYTHING
+    def __init__(self, statement: CurrentStatement) -> None:
+        self._statement = statement
         self.limits: dict[DescriptorId, Limit] = {}
         # Whether some table has got a newer version since it was first used.
         self.has_moved = False
@@ -49,12 +49,15 @@ class Shapes:
         snapshot."""
         self.check(table.id, snapshot)
         self._note_use(table)
-        self._users.setdefault(table.id, set()).add(self.statement)
+        self._users.setdefault(table.id, set()).add(self._statement.mentions)
 
     def _note_use(self, table: Table) -> None:
         if table.id not in self._first:
             self._first[table.id] = table
             self._fresh.add(table.id)
+
+    def note_moved(self) -> None:
+        self.has_moved = True
 
     def begin_statement(self) -> None:
         self._fresh.clear()
@@ -74,7 +77,7 @@ class Shapes:
 
     def check(self, id_: DescriptorId, snapshot: Seq) -> None:
         limit = self.limits.get(id_)
-        if limit is not None and snapshot > limit.seq and limit.concerns(self.statement):
+        if limit is not None and snapshot > limit.seq and limit.concerns(self._statement.mentions):
             raise errors.StatementHeld(seq=limit.seq)
 
     def use(self, table: Table, snapshot: Seq) -> None:

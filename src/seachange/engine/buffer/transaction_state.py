@@ -1,42 +1,99 @@
-"""The view of a transaction that the parts of a commit need."""
+"""The state of a transaction, in parts with names: what its reads, its writes and its commit share."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import dataclass
 
+from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.engine.buffer.declarations import Declarations
 from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.rights import Rights
+from seachange.engine.buffer.schema_view import SchemaView
+from seachange.engine.buffer.sequence_values import SequenceValues
+from seachange.engine.buffer.shapes import Shapes
+from seachange.engine.buffer.snapshot import TransactionSnapshot
 from seachange.engine.buffer.write_buffer import WriteBuffer
 from seachange.engine.buffer.write_locks import WriteLocks
-from seachange.engine.locks.session_context import SessionContext
+from seachange.engine.context.statement_context import BLOCK, TransactionMode
+from seachange.engine.locks.session_context import SessionContext, driven_by_hand
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.replica.registry import OpenWriter
 from seachange.model.ids import DescriptorId, Seq
-from seachange.model.schema.descriptor import Column, Index, Table
-from seachange.storage.image import SnapshotParts
+from seachange.model.isolation import Isolation
 
 
-class TransactionState(Protocol):
+@dataclass(frozen=True, slots=True)
+class TransactionState:
+    """The parts stay the same; each says how it changes."""
+
     parts: NodeParts
     epoch: EpochState
+    isolation: Isolation
+    mode: TransactionMode
+    client: SessionContext
+    statement: CurrentStatement
+    snapshot: TransactionSnapshot
     buffer: WriteBuffer
     pending: PendingSchema
-    snapshot: Seq
-    rights: Rights
-    reads: ReadSet
-    write_locks: WriteLocks
     declared: Declarations
-    client: SessionContext
-    # Whether a commit attempt has rebased the buffer since the last statement.
-    is_adapted: bool
+    # Stays empty below SERIALIZABLE.
+    read_set: ReadSet
+    # What tables look like to its statements.
+    shapes: Shapes
+    schema: SchemaView
+    rights: Rights
+    sequences: SequenceValues
+    write_locks: WriteLocks
+    # Tables used, with the version that they were planned with.
+    used: dict[DescriptorId, int]
 
-    @property
-    def is_autocommit(self) -> bool: ...
+    def planned_versions(self) -> dict[DescriptorId, int]:
+        """Of the tables that were used: the version that its rows fit, else the one that it was last read in."""
+        fits = self.buffer.fits
+        written = {id_: fits[id_].table.version for id_ in self.used if id_ in fits and self.buffer.writes_to(id_)}
+        return {**self.used, **written}
 
-    def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 
-    def defaults(self, column: Column, count: int) -> list[Any]: ...
-
-    def written_versions(self) -> dict[DescriptorId, int]: ...
+def begin_state(
+    parts: NodeParts,
+    epoch: EpochState,
+    isolation: Isolation,
+    as_of: Seq | None = None,
+    client: SessionContext | None = None,
+    may_write: bool = True,
+    mode: TransactionMode = BLOCK,
+) -> TransactionState:
+    """Of a new transaction, which is registered and has its snapshot."""
+    writer = None
+    if may_write:
+        name = client.name if client is not None else "a transaction of its own"
+        writer = OpenWriter(name, parts.clock.wall_us())
+    snapshot = TransactionSnapshot(epoch, as_of, writer)
+    client = client if client is not None else driven_by_hand(snapshot.ticket)
+    statement = CurrentStatement(client, mode, parts.clock, epoch.epoch)
+    pending, declared, read_set, shapes = PendingSchema(), Declarations(), ReadSet(), Shapes(statement)
+    schema = SchemaView(epoch, isolation, snapshot, pending, statement, shapes, read_set)
+    rights = Rights(epoch, pending, statement, schema)
+    sequences = SequenceValues(parts, epoch.epoch, snapshot, statement, schema, rights, client.drawn)
+    write_locks = WriteLocks(epoch, snapshot.ticket, client, statement, declared.shares, mode.is_contended)
+    return TransactionState(
+        parts=parts,
+        epoch=epoch,
+        isolation=isolation,
+        mode=mode,
+        client=client,
+        statement=statement,
+        snapshot=snapshot,
+        buffer=WriteBuffer(),
+        pending=pending,
+        declared=declared,
+        read_set=read_set,
+        shapes=shapes,
+        schema=schema,
+        rights=rights,
+        sequences=sequences,
+        write_locks=write_locks,
+        used={},
+    )

@@ -201,6 +201,11 @@ class WriteBuffer:
         # The keys of entries that a rebase has left to indexes which are gone: others may have written them since.
         self.listed: list[tuple[Hashes, Seq]] = []
         self._journal: list[_Step] = []
+        # Whether a commit has put it into another form than the statements left it in.
+        self.is_adapted = False
+
+    def note_adapted(self) -> None:
+        self.is_adapted = True
 
     def of(self, plan: EntryPlan) -> IndexBuffer:
         buffer = self.indexes.get(plan.index.id)
@@ -294,6 +299,7 @@ class WriteBuffer:
     def forget_empty(self) -> None:
         """The next write may be planned with another version of its table."""
         self.indexes = {index_id: buffer for index_id, buffer in self.indexes.items() if not buffer.is_empty}
+        self.is_adapted = False
 
     def rows_since(self, mark: int) -> dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None]:
         """The writes after a mark by table: the rows, or None if they are in files."""

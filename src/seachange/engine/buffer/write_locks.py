@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.engine.buffer.row_locks import WriteLock
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.locks.table_locks import LockScope
@@ -84,7 +85,15 @@ class StepMark:
 class WriteLocks:
     """The locks of one transaction; `ticket` is its number in the registry."""
 
-    def __init__(self, epoch: EpochState, ticket: int, client: SessionContext, shares: dict[KeyHash, Seq]) -> None:
+    def __init__(
+        self,
+        epoch: EpochState,
+        ticket: int,
+        client: SessionContext,
+        statement: CurrentStatement,
+        shares: dict[KeyHash, Seq],
+        is_shared: bool,
+    ) -> None:
         self.epoch = epoch
         self._actor = client.actor
         # Each savepoint begins a scope. ROLLBACK TO releases the scopes after it, the end of the transaction all of
@@ -93,10 +102,8 @@ class WriteLocks:
         # The weak table locks of all scopes.
         self.table_modes: dict[DescriptorId, TableLock] = {}
         self._interrupts = client.interrupts
-        # In a session, statements wait for locks and are run again. A transaction without a session fails at commit
-        # instead.
-        self.waits = False
-        self.timeout_ms = 0
+        # Its context says whether and how long to wait.
+        self._statement = statement
         # What the commit declares for rows that were locked but may not be written, with the snapshot of each. The
         # shares are a dictionary of the transaction, which adds others to it.
         self.writes: dict[KeyHash, Seq] = {}
@@ -108,21 +115,26 @@ class WriteLocks:
         self._shared_keys: dict[KeyHash, LockOwner] = {}
         # Rows that were changed and are not locked through the catalog, by the keys of their locks.
         self._unlocked: dict[KeyHash, ChangedRow] = {}
-        # Whether the client gets rows of the statement under way that depend on what it changes.
-        self.is_shown = False
+        self._is_shown = False
         # The keys that lock all rows of a table.
         self._many: set[KeyHash] = set()
         # After a conflict a transaction locks every key that it writes for all nodes.
-        self.is_shared = False
-        # Whether statements can be run again from the first one that met a conflict at COMMIT, and the conflicting
-        # keys.
-        self.resumes = False
+        self.is_shared = is_shared
+        # The keys that met a conflict at COMMIT.
         self.met: dict[KeyHash, Seq] = {}
         self._awaited: KeyHash | None = None
 
     @property
     def owner(self) -> LockOwner:
         return self.scopes[-1].owner
+
+    def begin_statement(self, is_shown: bool) -> None:
+        """`is_shown`: the client gets rows of it that depend on what it changes."""
+        self._is_shown = is_shown
+
+    def share_all(self) -> None:
+        """From now on every key that is written is locked for all nodes."""
+        self.is_shared = True
 
     # Savepoints.
 
@@ -174,7 +186,7 @@ class WriteLocks:
         # Recorded before the check: either a strong request sees this record, or this check sees the request.
         self.note_table(table_id, mode)
         contended = self.epoch.tables.contended
-        if not contended or not self.waits or table_hash(table_id) not in contended:
+        if not contended or not self._statement.context.waits or table_hash(table_id) not in contended:
             return False
         # Not granted yet.
         self._forget_table(table_id, before)
@@ -218,7 +230,9 @@ class WriteLocks:
     def _take_strong(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> None:
         self._mark_shared()
         refresh = self.epoch.tables.refresh
-        taken = self.epoch.shared.take_strong(owner, wish, policy, self._interrupts, self.timeout_ms, refresh)
+        taken = self.epoch.shared.take_strong(
+            owner, wish, policy, self._interrupts, self._statement.context.lock_timeout_ms, refresh
+        )
         self._require(owner, [wish], taken, policy)
 
     # Keys.
@@ -226,7 +240,7 @@ class WriteLocks:
     def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table: Table, changes: bool = True) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: existing rows
         are changed."""
-        if not self.waits:
+        if not self._statement.context.waits:
             return
         if len(write_locks) <= LOCKED_ROWS_MAX:
             for write_lock in write_locks:
@@ -252,7 +266,7 @@ class WriteLocks:
         """The second writer of a contended key waits for the first, whatever nodes they are in. Gives what is locked
         for all nodes."""
         contention, table_id = self.epoch.contention, table.id
-        if self.is_shared or (changes and self.is_shown and contention.is_written_elsewhere(table.primary.id)):
+        if self.is_shared or (changes and self._is_shown and contention.is_written_elsewhere(table.primary.id)):
             wanted = {write_lock.lock for write_lock in write_locks}
         elif contention.is_quiet:
             return frozenset()
@@ -289,7 +303,7 @@ class WriteLocks:
         for scope in self.scopes:
             scope.is_shared |= scope.owner == owner
         asked = list(wishes)
-        taken = self.epoch.shared.take(owner, asked, policy, self._interrupts, self.timeout_ms)
+        taken = self.epoch.shared.take(owner, asked, policy, self._interrupts, self._statement.context.lock_timeout_ms)
         head = self.epoch.catch_up() if taken.head > self.epoch.applied else taken.head
         keys = {key: r.since for r in rows for key in (r.write_lock.lock, r.write_lock.also) if key is not None}
         with self.epoch.lock:
@@ -313,7 +327,7 @@ class WriteLocks:
         transaction ends instead of making it fail. Readers and inserts do not wait. Returns False if the lock was held
         already."""
         key = rows_hash(table_id)
-        if not self.waits or key in self._many:
+        if not self._statement.context.waits or key in self._many:
             return False
         self._implied.setdefault(key, table_id)
         self._note_shared([key], self.owner)
@@ -324,7 +338,7 @@ class WriteLocks:
     def _acquire(self, write_lock: WriteLock, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
-        limits = self.timeout_ms, self._interrupts, self.epoch.local_waits
+        limits = self._statement.context.lock_timeout_ms, self._interrupts, self.epoch.local_waits
         return locks.acquire(self.owner, write_lock.lock, write_lock.strength, policy, *limits)
 
     # Resuming at an earlier statement.
@@ -336,7 +350,7 @@ class WriteLocks:
         """Records the keys because of which the commit was refused."""
         self.met = dict(met)
         self.is_shared = True
-        if self.waits:
+        if self._statement.context.waits:
             self.epoch.contention.note((key, self._implied.get(key)) for key in met)
 
     def go_back(self, mark: StepMark, step: StepMark) -> None:
@@ -384,7 +398,7 @@ class WriteLocks:
     ) -> list[bool]:
         """Locks rows that are read, of a table, or other keys, for all nodes. Returns which of them were locked, since
         the policy may skip some."""
-        if not self.waits or not write_locks:
+        if not self._statement.context.waits or not write_locks:
             return [True] * len(write_locks)
         self._explicit.update(write_lock.lock for write_lock in write_locks)
         if policy is LockPolicy.SKIP:
@@ -415,7 +429,7 @@ class WriteLocks:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
         held = locks.holds(owner, wish.key)
-        limits = self.timeout_ms, self._interrupts, self.epoch.local_waits
+        limits = self._statement.context.lock_timeout_ms, self._interrupts, self.epoch.local_waits
         if not locks.acquire(owner, wish.key, wish.strength, policy, *limits):
             return False
         granted = False
@@ -426,16 +440,16 @@ class WriteLocks:
                 locks.release(owner, wish.key)
         return granted
 
-    def wait_for(self, key: KeyHash, strength: LockMode) -> None:
-        """Waits for a lock of another transaction that blocks the commit. A transaction that can be resumed first
+    def wait_for(self, key: KeyHash, strength: LockMode, resumes: bool) -> None:
+        """Waits for a lock of another transaction that blocks the commit. A transaction that `resumes` first
         releases the implicit locks that it would take after this key, so that it cannot be part of a deadlock. It keeps
         the key itself within the node: another transaction that got it there would wait behind this one between nodes,
         and this one for it."""
-        if self.resumes:
+        if resumes:
             self._give_up([each for each in self._implied if each != key])
         self._awaited = key
         self._note_shared([key], self.owner)
-        if self.waits and key in self._implied:
+        if self._statement.context.waits and key in self._implied:
             self.epoch.contention.note([(key, self._implied[key])])
         self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
 
@@ -443,7 +457,9 @@ class WriteLocks:
         self, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int | None = None
     ) -> Sequence[bool]:
         self._mark_shared()
-        taken = self.epoch.shared.take(owner, wishes, policy, self._interrupts, self.timeout_ms, most)
+        taken = self.epoch.shared.take(
+            owner, wishes, policy, self._interrupts, self._statement.context.lock_timeout_ms, most
+        )
         self._require(owner, wishes, taken, policy)
         return taken.granted
 

@@ -22,6 +22,7 @@ from seachange.engine.buffer.write_buffer import StagedFile
 from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
 from seachange.engine.constraints.computed_values import filler_of
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.reads.row_reads import RowReads
 from seachange.model.ids import ColumnId, IndexId
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
@@ -50,8 +51,11 @@ class BulkChange:
     """One change of many rows of a table. `assigned` are the columns that an UPDATE sets, None for a DELETE. A failure
     leaves nothing staged."""
 
-    def __init__(self, txn: TransactionState, plan: WritePlan, assigned: Sequence[Column] | None) -> None:
+    def __init__(
+        self, txn: TransactionState, reads: RowReads, plan: WritePlan, assigned: Sequence[Column] | None
+    ) -> None:
         self._txn = txn
+        self._reads = reads
         self._plan = plan
         self._filler = filler_of(txn, plan)
         self._given = list(assigned or ())
@@ -108,7 +112,7 @@ class BulkChange:
     def _fill(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self._drawn:
-            drawn = pa.array(self._txn.defaults(column, batch.num_rows), arrow_type(column.type))
+            drawn = pa.array(self._txn.sequences.defaults(column, batch.num_rows), arrow_type(column.type))
             columns[new_name(column.id)] = pc.coalesce(columns[old_name(column.id)], drawn)
         if self._filler is not None:
             columns |= self._filler.values(columns, old_name)
@@ -195,7 +199,7 @@ class BulkChange:
         table = self._plan.table
         # Columns are named by id: a column that will replace another has the same name, and entries may contain both.
         columns = [replace(table.column_by_id[c], name=column_name(c)) for c in self._key(plan)]
-        parts = self._txn.index_parts(table, plan.index)
+        parts = self._reads.index_parts(table, plan.index)
         rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
         own = " AND ".join(f"e.{c} IS NOT DISTINCT FROM h.{c}" for c in map(column_name, self._key(plan)))
         equals = "=" if unique.nulls_distinct else "IS NOT DISTINCT FROM"
@@ -211,11 +215,11 @@ class BulkChange:
     def _stage(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
         moves = self._changes(plan, self._key(plan))
         for segment in segments:
-            yield self._files.stage(plan, segment, self._txn.snapshot, moves)
+            yield self._files.stage(plan, segment, self._txn.snapshot.seq, moves)
 
     def _check_current(self, staged: Sequence[StagedFile]) -> None:
         """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions."""
-        if not self._txn.write_locks.waits:
+        if not self._txn.statement.context.waits:
             return
         with self._txn.epoch.lock:
             changed = self._txn.epoch.conflicts.find_listed(

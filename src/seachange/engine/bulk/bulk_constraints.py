@@ -13,10 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.bulk.bulk_change import BulkChange
-from seachange.engine.constraints.foreign_key import ForeignKeys, WritingTransaction
+from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.constraints.key_view import KeyView, by_id, without
 from seachange.engine.encode.write_plan import WritePlan
+from seachange.engine.reads.row_reads import RowReads
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import Action, ForeignKey
 from seachange.model.schema.descriptor import Column, Index, Table
@@ -30,7 +32,8 @@ from seachange.storage.warehouse import Warehouse
 
 
 def check_load(
-    txn: WritingTransaction,
+    txn: TransactionState,
+    reads: RowReads,
     plan: WritePlan,
     segments: Sequence[Segment],
     foreign_keys: ForeignKeys,
@@ -40,7 +43,7 @@ def check_load(
     checked the CHECK constraints already."""
     if not segments:
         return
-    load = Load(txn, plan.table, parts_of(segments))
+    load = Load(txn, reads, plan.table, parts_of(segments))
     if plan.checks is not None and not checked:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in plan.table.foreign_keys:
@@ -48,7 +51,8 @@ def check_load(
 
 
 def check_change(
-    txn: WritingTransaction,
+    txn: TransactionState,
+    reads: RowReads,
     plan: WritePlan,
     change: BulkChange,
     assigned: Sequence[Column] | None,
@@ -56,7 +60,7 @@ def check_change(
 ) -> None:
     """The same for an update or delete, restricted to what the assigned columns affect."""
     table, changed = plan.table, change.changed
-    load = Load(txn, table, parts_of(change.segments))
+    load = Load(txn, reads, table, parts_of(change.segments))
     if plan.checks is not None and change.segments:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in table.foreign_keys:
@@ -64,22 +68,28 @@ def check_change(
             load.check(key, foreign_keys)
     # Actions first: they may remove rows that a check would reject.
     references = sorted(
-        txn.references_to(table), key=lambda each: action_of(each[0], each[1], assigned is None) is Action.NO_ACTION
+        txn.schema.references_to(table),
+        key=lambda each: action_of(each[0], each[1], assigned is None) is Action.NO_ACTION,
     )
     for child, key in references:
         index = table.index_by_id[key.parent_index]
         if key.state in REFUSING and (assigned is None or not changed.isdisjoint(index.key)):
-            Departure(txn, table, index, change.removed(index.id)).check(child, key, foreign_keys, assigned is None)
+            Departure(txn, reads, table, index, change.removed(index.id)).check(
+                child, key, foreign_keys, assigned is None
+            )
 
 
 class Departure:
     """Keys that were removed from a unique index."""
 
-    def __init__(self, txn: WritingTransaction, table: Table, index: Index, removed: Sequence[Segment]) -> None:
+    def __init__(
+        self, txn: TransactionState, reads: RowReads, table: Table, index: Index, removed: Sequence[Segment]
+    ) -> None:
         self._txn = txn
+        self._reads = reads
         self._table = table
         self._index = index
-        self._view = KeyView(txn)
+        self._view = KeyView(txn, reads)
         self._columns = [table.column_by_id[c] for c in index.key]
         self._parts = parts_of(removed)
 
@@ -106,7 +116,7 @@ class Departure:
     def _referring(self, child: Table, key: ForeignKey, gone: Scan) -> Scan:
         columns = [child.column_by_id[c] for c in key.columns]
         # The foreign key may be on a column that is not public yet.
-        rows = self._txn.scan(child, hidden=True)
+        rows = self._reads.scan(child, hidden=True)
         names = [f"s.{quote(child.label(c))}" for c in columns]
         same = " AND ".join(f"{n} = g.{column_name(p.id)}" for n, p in zip(names, self._columns, strict=True))
         listed = ", ".join(names)
@@ -135,8 +145,9 @@ def parts_of(segments: Sequence[Segment]) -> SnapshotParts:
 class Load:
     """Rows of a table that the transaction has written."""
 
-    def __init__(self, txn: WritingTransaction, table: Table, parts: SnapshotParts) -> None:
+    def __init__(self, txn: TransactionState, reads: RowReads, table: Table, parts: SnapshotParts) -> None:
         self._txn = txn
+        self._reads = reads
         self._table = table
         self._parts = parts
 
@@ -148,11 +159,11 @@ class Load:
         return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
 
     def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
-        check_references(self._txn, self._table, key, self._keys(key), foreign_keys)
+        check_references(self._txn, self._reads, self._table, key, self._keys(key), foreign_keys)
 
     def check_now(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
         """Also if the constraint is deferred, or not enforced yet."""
-        check_references_now(self._txn, self._table, key, self._keys(key), foreign_keys)
+        check_references_now(self._txn, self._reads, self._table, key, self._keys(key), foreign_keys)
 
     def _keys(self, key: ForeignKey) -> Scan:
         columns = [self._table.column_by_id[c] for c in key.columns]
@@ -160,28 +171,28 @@ class Load:
 
 
 def check_references(
-    txn: WritingTransaction, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
+    txn: TransactionState, reads: RowReads, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
 ) -> None:
     """Checks the keys of many rows of a table, which are a scan of the columns of a foreign key, named by id."""
     if key.state in REFUSING and not foreign_keys.is_checked_later(table, key):
-        check_references_now(txn, table, key, rows, foreign_keys)
+        check_references_now(txn, reads, table, key, rows, foreign_keys)
         return
     columns = [table.column_by_id[c] for c in key.columns]
-    foreign_keys.require(table, key, KeyView(txn).run(_present(rows, columns, key.match_full)))
+    foreign_keys.require(table, key, KeyView(txn, reads).run(_present(rows, columns, key.match_full)))
 
 
 def check_references_now(
-    txn: WritingTransaction, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
+    txn: TransactionState, reads: RowReads, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
 ) -> None:
-    view, columns = KeyView(txn), [table.column_by_id[c] for c in key.columns]
+    view, columns = KeyView(txn, reads), [table.column_by_id[c] for c in key.columns]
     wanted = _present(rows, columns, key.match_full)
-    parent = txn.table_by_id(key.parent)
+    parent = txn.schema.table_by_id(key.parent)
     assert parent is not None, key
     index = parent.index_by_id[key.parent_index]
     others = [parent.column_by_id[c] for c in index.key]
     present = view.scan(parent, index, others)
     for missing in view.run(without(wanted, present, columns, others, "LIMIT 1")):
-        txn.note_scan(parent)
+        reads.note_scan(parent)
         raise foreign_keys.missing_parent(table, key, missing)
     if not txn.pending.is_new(parent):
         foreign_keys.share(parent, key, view.run(wanted))

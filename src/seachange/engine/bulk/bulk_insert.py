@@ -20,6 +20,7 @@ from seachange.engine.bulk.bulk_rows import BulkRows, distinct_of
 from seachange.engine.bulk.entry_files import sorter_of
 from seachange.engine.constraints.computed_values import filler_of
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.reads.row_reads import RowReads
 from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
@@ -41,8 +42,9 @@ def are_apart(segments: Sequence[Segment]) -> bool:
 class BulkInsert:
     """One load of rows into one table. A failure leaves no segment staged."""
 
-    def __init__(self, txn: TransactionState, plan: WritePlan) -> None:
+    def __init__(self, txn: TransactionState, reads: RowReads, plan: WritePlan) -> None:
         self._txn = txn
+        self._reads = reads
         self._plan = plan
         # The segments of the primary index.
         self.segments: list[Segment] = []
@@ -84,7 +86,7 @@ class BulkInsert:
     def _stage(self, written: Written) -> None:
         for plan, segments in written:
             buffer = self._txn.buffer.of(plan)
-            files = [StagedFile(segment, self._txn.snapshot, plan) for segment in segments]
+            files = [StagedFile(segment, self._txn.snapshot.seq, plan) for segment in segments]
             for file in files:
                 self._txn.buffer.stage(buffer, file)
             merge_deleted(self._txn.parts.warehouse, self._txn.buffer, buffer, files)
@@ -95,7 +97,7 @@ class BulkInsert:
         return self._txn.parts.rowids.take(self._txn.epoch.epoch, count)
 
     def defaults(self, column: Column, count: int) -> Sequence[Any]:
-        return self._txn.defaults(column, count)
+        return self._txn.sequences.defaults(column, count)
 
     def shape(self, plan: EntryPlan) -> SegmentShape:
         """The load may insert keys again that a bulk write of this transaction has removed."""
@@ -136,5 +138,5 @@ class BulkInsert:
 
     def _existing(self, plan: EntryPlan, key: list[Column]) -> Any:
         own = self._txn.buffer.of(plan).overlay()
-        parts = self._txn.index_parts(self._plan.table, plan.index)
+        parts = self._reads.index_parts(self._plan.table, plan.index)
         return plan_scan(self._plan.table, plan.index, key, parts, own, self._txn.parts.warehouse, "existing")

@@ -25,14 +25,14 @@ from seachange.storage.keys import conversion_hash
 def record_failures(txn: TransactionState, table: Table, failed: Failures) -> None:
     for column_id, problem in failed.items():
         key = conversion_hash(table.id, column_id)
-        txn.declared.shares.setdefault(key, txn.snapshot)
+        txn.declared.shares.setdefault(key, txn.snapshot.seq)
         txn.declared.unconverted.setdefault(key, problem)
 
 
 def published_conversion(txn: TransactionState) -> errors.Error | None:
     """The conversion error because of which a transaction cannot commit: one of its rows has no value for a column that
     has become public. An autocommit statement is run again instead, and raises the error itself."""
-    if txn.is_autocommit:
+    if txn.mode.autocommit:
         return None
     relied = {key: txn.declared.shares[key] for key in txn.declared.unconverted if key in txn.declared.shares}
     for key, snapshot in relied.items():

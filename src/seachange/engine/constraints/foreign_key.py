@@ -14,41 +14,24 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from seachange import errors
-from seachange.engine.constraints.key_view import KeyView, ReadingTransaction
+from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.constraints.key_view import KeyView
+from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.context.deferral import ConstraintName, Deferral
 from seachange.engine.encode.write_plan import pick_columns
-from seachange.model.ids import DescriptorId, TableId
+from seachange.engine.reads.row_reads import RowReads
 from seachange.model.schema.constraint import Action, ForeignKey
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
-from seachange.model.schema.objects import Descriptor
-from seachange.model.schema.references import Reference, action_of
+from seachange.model.schema.references import action_of
 from seachange.model.states import READABLE, REFUSING, WRITTEN
 from seachange.sql.duck.default_text import is_drawn
 from seachange.storage.keys import Key, unique_hash
 
 Row = tuple[Any, ...]
-
-
-class WritingTransaction(ReadingTransaction, Protocol):
-    def table_by_id(self, table_id: TableId) -> Table | None: ...
-
-    def every_table(self) -> tuple[Table, ...]: ...
-
-    def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
-
-    def references_to(self, table: Table) -> tuple[Reference, ...]: ...
-
-    def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]: ...
-
-    def defaults(self, column: Column, count: int) -> list[Any]: ...
-
-    def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None: ...
-
-    def write_delete(self, table: Table, old: Sequence[Row]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +54,10 @@ class _Left:
 
 
 class ForeignKeys:
-    def __init__(self, txn: WritingTransaction) -> None:
+    def __init__(self, txn: TransactionState, reads: RowReads, changes: RowChanges) -> None:
         self._txn = txn
-        self._view = KeyView(txn)
+        self._view = KeyView(txn, reads)
+        self._changes = changes
         self._events: deque[_Event | _Left] = deque()
         # Whether a statement of several parts is running.
         self._has_parts = False
@@ -86,16 +70,16 @@ class ForeignKeys:
 
     def inserted(self, table: Table, rows: Sequence[Row]) -> None:
         if table.foreign_keys:
-            self._refer(table, self._txn.fill(table, rows))
+            self._refer(table, self._fill(table, rows))
             self._finish_statement()
 
     def updated(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
-        if table.foreign_keys or self._txn.references_to(table):
+        if table.foreign_keys or self._txn.schema.references_to(table):
             self._events.append(self._event(table, old, new))
             self._finish_statement()
 
     def deleted(self, table: Table, old: Sequence[Row]) -> None:
-        if self._txn.references_to(table):
+        if self._txn.schema.references_to(table):
             self._events.append(self._event(table, old, None))
             self._finish_statement()
 
@@ -139,6 +123,9 @@ class ForeignKeys:
     def is_checked_later(self, table: Table, key: ForeignKey) -> bool:
         return self._has_parts or self.is_deferred(table, key)
 
+    def reset_deferral(self, deferral: Deferral) -> None:
+        self.deferral = deferral
+
     def set_deferral(self, names: Sequence[ConstraintName] | None, deferred: bool) -> None:
         if not deferred:
             # They are checked again at COMMIT: ROLLBACK TO a savepoint may undo what made this check pass.
@@ -147,7 +134,12 @@ class ForeignKeys:
 
     def check_deferred(self) -> None:
         due, self.deferred = self.deferred, {}
-        self._check(due)
+        try:
+            self._check(due)
+        except errors.StatementHeld:
+            # The checks are run again as of a limit.
+            self.deferred = due
+            raise
 
     def _finish_statement(self) -> None:
         """The end of a statement: actions first, since they may remove rows that a check would reject."""
@@ -194,7 +186,7 @@ class ForeignKeys:
             for key, pick in self._txn.parts.write_plan(table).foreign_keys:
                 changed = [n for o, n in zip(event.old, event.new, strict=True) if pick(o) != pick(n)]
                 self.require(table, key, [k for row in changed if key.refers(k := pick(row))])
-        for child, key in self._txn.references_to(table):
+        for child, key in self._txn.schema.references_to(table):
             pick = pick_columns(table, table.index_by_id[key.parent_index].key)
             changes = _changed_keys(event, pick)
             if changes and key.state in REFUSING:
@@ -215,15 +207,18 @@ class ForeignKeys:
             self.require(child, key, changes, left=True)
         replaced = [self._replacement(action, child, key, changes[pick(row)]) for row in rows]
         if None in replaced:
-            self._txn.write_delete(child, rows)
+            self._changes.delete(child, rows)
             self._events.append(self._event(child, rows, None))
             return
         new = [_with_values(child, key, row, values) for row, values in zip(rows, replaced, strict=True) if values]
-        self._txn.write_update(child, rows, new)
+        self._changes.update(child, rows, new)
         self._events.append(self._event(child, rows, new))
 
     def _event(self, table: Table, old: Sequence[Row], new: Sequence[Row] | None) -> _Event:
-        return _Event(table, self._txn.fill(table, old), None if new is None else self._txn.fill(table, new))
+        return _Event(table, self._fill(table, old), None if new is None else self._fill(table, new))
+
+    def _fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        return self._txn.parts.write_plan(table).fill(rows, self._txn.parts.duck)
 
     def _replacement(self, action: Action, child: Table, key: ForeignKey, now: Key | None) -> Key | None:
         """The new key of a referring row; None if the row is deleted."""
@@ -238,14 +233,14 @@ class ForeignKeys:
 
     def _default(self, column: Column) -> Any:
         if is_drawn(column):
-            return self._txn.defaults(column, 1)[0]
+            return self._txn.sequences.defaults(column, 1)[0]
         return constant_value(column.type, column.default)
 
     # Checks.
 
     def _check(self, due: Mapping[ConstraintName, Mapping[Key, bool]]) -> None:
         for (table_id, key_id), keys in due.items():
-            child = self._txn.table_by_id(table_id)
+            child = self._txn.schema.table_by_id(table_id)
             key = next((k for k in child.foreign_keys if k.id == key_id), None) if child is not None else None
             if child is not None and key is not None and keys:
                 self._check_keys(child, key, keys)
@@ -277,12 +272,12 @@ class ForeignKeys:
             return
         plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
         encode = plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
-        shares, snapshot = self._txn.declared.shares, self._txn.snapshot
+        shares, snapshot = self._txn.declared.shares, self._txn.snapshot.seq
         for value in keys:
             shares.setdefault(unique_hash(key.parent_index, encode(value)), snapshot)
 
     def _parent(self, key: ForeignKey) -> Table:
-        parent = self._txn.table_by_id(key.parent)
+        parent = self._txn.schema.table_by_id(key.parent)
         if parent is None:
             raise errors.Bug(detail=f"the table that {key.name} refers to does not exist")
         return parent

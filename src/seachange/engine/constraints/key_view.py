@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import closing
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from seachange.engine.buffer.staged import is_hidden
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
-from seachange.engine.constraints.unique_lookup import find_primary_key
+from seachange.engine.reads.row_reads import RowReads
+from seachange.engine.reads.unique_lookup import find_primary_key
 from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column, Index, Table
@@ -30,19 +31,10 @@ Row = tuple[Any, ...]
 LOOKUPS_MAX = 64
 
 
-class ReadingTransaction(TransactionState, Protocol):
-    def get(self, table: Table, key: Row) -> Row | None: ...
-
-    def note_unique(self, table: Table, index: Index, key: Row) -> None: ...
-
-    def note_scan(self, table: Table) -> None: ...
-
-    def scan(self, table: Table, hidden: bool = False) -> Scan: ...
-
-
 class KeyView:
-    def __init__(self, txn: ReadingTransaction) -> None:
+    def __init__(self, txn: TransactionState, reads: RowReads) -> None:
         self._txn = txn
+        self._reads = reads
 
     # Unique keys.
 
@@ -54,13 +46,13 @@ class KeyView:
         given = _relation("wanted", columns, keys)
         missing = self.run(without(given, self.scan(table, index, columns), columns, columns))
         if missing:
-            self._txn.note_scan(table)
+            self._reads.note_scan(table)
         return missing
 
     def holds(self, table: Table, index: Index, key: Key) -> bool:
         if index.id == table.primary.id:
-            return self._txn.get(table, key) is not None
-        self._txn.note_unique(table, index, key)
+            return self._reads.get(table, key) is not None
+        self._reads.note_unique(table, index, key)
         plan, is_new = self._txn.parts.write_plan(table), self._txn.pending.is_new(table)
         return find_primary_key(self._txn, plan, index, key, is_new) is not None
 
@@ -78,7 +70,7 @@ class KeyView:
     def _committed(self, table: Table, index: Index, key: Key) -> dict[bytes, Key]:
         if self._txn.pending.is_new(table):
             return {}
-        snapshot = self._txn.snapshot
+        snapshot = self._txn.snapshot.seq
         found = self._txn.epoch.image(table, index, snapshot).find_unique(key, snapshot)
         plan = self._txn.parts.write_plan(table).entry(index.id)
         return {plan.codec.encode(f.row[: plan.key_width]): f.row[: plan.key_width] for f in found}
@@ -98,7 +90,7 @@ class KeyView:
         if index is not None and len(keys) <= LOOKUPS_MAX and not has_nulls:
             order = [columns.index(c) for c in index.key]
             return self._by_index(table, index, [tuple([key[p] for p in order]) for key in keys])
-        given, scan = _relation("wanted", wanted, keys), self._txn.scan(table, hidden=True)
+        given, scan = _relation("wanted", wanted, keys), self._reads.scan(table, hidden=True)
         equals = "IS NOT DISTINCT FROM" if has_nulls else "="
         same = " AND ".join(f"s.{quote(table.label(c))} {equals} w.{column_name(c.id)}" for c in wanted)
         sql = f"SELECT s.* FROM ({scan.sql}) s SEMI JOIN wanted w ON {same}"  # noqa: S608 - quoted names
@@ -106,11 +98,11 @@ class KeyView:
 
     def _by_index(self, table: Table, index: Index, keys: Sequence[Key]) -> list[Row]:
         if index.id == table.primary.id:
-            found = [self._txn.get(table, key) for key in keys]
+            found = [self._reads.get(table, key) for key in keys]
         else:
             positions = [table.entry_key(index).index(c) for c in table.primary.key]
             entries = {entry for key in keys for entry in self._entries(table, index, key)}
-            found = [self._txn.get(table, tuple([entry[p] for p in positions])) for entry in entries]
+            found = [self._reads.get(table, tuple([entry[p] for p in positions])) for entry in entries]
         return [row for row in found if row is not None]
 
     def _entries(self, table: Table, index: Index, key: Key) -> list[Key]:
@@ -134,7 +126,7 @@ class KeyView:
         """The rows of an index as `columns`, named by their ids."""
         own = self._txn.buffer.indexes.get(index.id)
         overlay = own.overlay() if own is not None else Overlay()
-        parts = self._txn.index_parts(table, index)
+        parts = self._reads.index_parts(table, index)
         return by_id(plan_scan(table, index, columns, parts, overlay, self._txn.parts.warehouse, "keys"), columns)
 
     def run(self, scan: Scan) -> list[Row]:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.statements import OnCommit
+from seachange.sql.port.port import SchemaPort
 from seachange.storage.plan import quote
-
-
-class Using(Protocol):
-    """A transaction that is about to be committed."""
-
-    used: dict[DescriptorId, int]
-
-    def table_by_id(self, table_id: TableId) -> Table | None: ...
-
-    def changes_table(self, table: Table) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -33,14 +23,14 @@ class TemporaryTables:
     def names(self, tables: Iterable[Table]) -> list[str]:
         return [table.name for table in tables if table.schema == self.schema]
 
-    def statements(self, transaction: Using) -> Iterator[str]:
-        """What a commit does besides."""
+    def statements(self, schema: SchemaPort, written: Container[DescriptorId]) -> Iterator[str]:
+        """What a commit does besides; `written` are the tables that it may have written to."""
         for id_, action in list(self.on_commit.items()):
-            table = transaction.table_by_id(id_)
+            table = schema.table_by_id(id_)
             if table is None or action is OnCommit.PRESERVE:
                 continue
             name = f"{OWN_SCHEMA}.{quote(table.name)}"
             if action is OnCommit.DROP:
                 yield f"drop table {name} cascade"
-            elif id_ in transaction.used or transaction.changes_table(table):
+            elif id_ in written:
                 yield f"delete from {name}"  # noqa: S608 - quoted

@@ -10,7 +10,7 @@ from typing import Any
 
 from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.replica.registry import SnapshotPins
-from seachange.engine.session.enum_labels import column_labels
+from seachange.engine.session.enum_labels import EnumTypes
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.frame_parts import frame_branches, hide_keys
@@ -26,23 +26,24 @@ SparkSession = Any
 def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: SnapshotPins) -> DataFrame:
     """`holds` pins the snapshot."""
     backend = load_spark()
-    holds.add(txn.epoch.registry, txn.snapshot)
-    txn.note_scan(table)
-    parts = txn.index_parts(table, table.primary)
-    own = txn.buffer.indexes.get(table.primary.id)
+    holds.add(txn.state.epoch.registry, txn.state.snapshot.seq)
+    txn.reads.note_scan(table)
+    parts = txn.reads.index_parts(table, table.primary)
+    own = txn.state.buffer.indexes.get(table.primary.id)
     every = [parts] if own is None else [_without_hidden(txn, parts, own), _own_rows(own)]
-    branches = frame_branches(table, every, txn.parts.warehouse)
+    branches = frame_branches(table, every, txn.state.parts.warehouse)
     return backend.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
 
 
 def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:
     """The labels of its enum types, by type id."""
-    return {c.type.enum: column_labels(txn, c).shown for c in table.columns if c.type.enum}
+    types = EnumTypes(txn.schema)
+    return {c.type.enum: types.labels(c).shown for c in table.columns if c.type.enum}
 
 
 def _without_hidden(txn: Transaction, parts: SnapshotParts, own: IndexBuffer) -> SnapshotParts:
     """The committed rows without those that the transaction has replaced or removed."""
-    warehouse, plan = txn.parts.warehouse, own.plan
+    warehouse, plan = txn.state.parts.warehouse, own.plan
     key = plan.columns[: plan.key_width]
     hidden: list[Key] = [entry.key for entry in own.entries.values() if entry.existed]
     for file in own.hiding:

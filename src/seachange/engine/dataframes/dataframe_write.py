@@ -28,7 +28,7 @@ from seachange.engine.constraints.computed_values import record_failures
 from seachange.engine.dataframes.dataframe_task import WriteUnit, WroteUnit
 from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.jobs.spark_pipeline import PipelineSettings, pipeline_settings, worth_spark
-from seachange.engine.session.enum_labels import column_labels
+from seachange.engine.session.enum_labels import EnumTypes
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.schema.descriptor import Column, Table
@@ -63,12 +63,12 @@ def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings:
     backend = load_spark()
     described = [FrameColumn(*column) for column in backend.frame_writes.describe_frame(frame)]
     query = plan_frame(table, described, backend.frame_writes.is_case_sensitive(frame))
-    chosen = pipeline_settings(txn.parts, settings)
+    chosen = pipeline_settings(txn.state.parts, settings)
 
     def write(load: BulkInsert, plan: WritePlan) -> int:
         return _FrameInsert(txn, plan, query, backend, chosen).run(frame, len(described), load)
 
-    return txn.insert_bulk(table, write, checked=True)
+    return txn.writes.insert_bulk(table, write, checked=True)
 
 
 class _FrameInsert:
@@ -82,7 +82,7 @@ class _FrameInsert:
         self._settings = settings
 
     def run(self, frame: DataFrame, width: int, load: BulkInsert) -> int:
-        parts, epoch = self._txn.parts, self._txn.epoch.epoch
+        parts, epoch = self._txn.state.parts, self._txn.state.epoch.epoch
         nodes = parts.catalog.nodes
         sweep_spool(parts.data, lambda: {node.epoch for node in nodes() if node.live and node.epoch != epoch})
         token = parts.entropy.token(8)
@@ -90,7 +90,9 @@ class _FrameInsert:
             names = [source_name(place) for place in range(width)]
             rows_max = min(self._settings.unit_rows or _FILE_ROWS_MAX, _FILE_ROWS_MAX)
             tag = f"seachange-{token.hex()}"
-            self._backend.frame_writes.write_frame(frame, names, folder, rows_max, tag, self._txn.client.interrupts)
+            self._backend.frame_writes.write_frame(
+                frame, names, folder, rows_max, tag, self._txn.state.client.interrupts
+            )
             files = _list_files(folder)
             return self._write(files, load) if files else 0
 
@@ -108,12 +110,12 @@ class _FrameInsert:
     def _take(self, wrote: Sequence[WroteUnit], load: BulkInsert) -> None:
         for unit in wrote:
             found = {f.column_id: errors.remembered(f.sqlstate, f.message, f.hint) for f in unit.failures}
-            record_failures(self._txn, self._plan.table, dict(found))
+            record_failures(self._txn.state, self._plan.table, dict(found))
         by_index = [dict(unit.segments) for unit in wrote]
         entries = [entry for entry in self._plan.entries if entry.is_primary or entry.behaviour.writes]
         written: Written = [(e, [s for unit in by_index for s in unit[e.index.id]]) for e in entries]
         # The writer has verified them already.
-        self._txn.parts.warehouse.remember(segment for _, segments in written for segment in segments)
+        self._txn.state.parts.warehouse.remember(segment for _, segments in written for segment in segments)
         load.adopt(written)
 
     # Units.
@@ -131,7 +133,7 @@ class _FrameInsert:
             rows,
             sum(file.size_bytes for file in files),
             load.rowids(rows) if plan.rowid is not None else 0,
-            tuple((c.id, column_labels(self._txn, c)) for c in self._query.given if c.type.enum),
+            tuple((c.id, EnumTypes(self._txn.schema).labels(c)) for c in self._query.given if c.type.enum),
             tuple((column.id, self._draw(column, rows)) for column in self._drawn()),
         )
 
@@ -143,7 +145,7 @@ class _FrameInsert:
         return [c for c in columns if not c.hidden and c.id not in given and is_drawn(c) and c.conversion is None]
 
     def _draw(self, column: Column, count: int) -> pa.Array:
-        return pa.array(self._txn.defaults(column, count), arrow_type(column.type))
+        return pa.array(self._txn.state.sequences.defaults(column, count), arrow_type(column.type))
 
     # Executors.
 
@@ -151,7 +153,7 @@ class _FrameInsert:
     def _kernel_context(self) -> Iterator[KernelContext]:
         """Reserved segments are abandoned on failure, except those that are staged or may still be written by a
         task."""
-        parts, epoch = self._txn.parts, self._txn.epoch.epoch
+        parts, epoch = self._txn.state.parts, self._txn.state.epoch.epoch
         reserved: set[SegmentId] = set()
 
         def reserve(count: int) -> list[SegmentId]:
@@ -164,7 +166,7 @@ class _FrameInsert:
                 reserved.difference_update(ids)
                 parts.catalog.abandon_segments(epoch, sorted(ids))
 
-        interrupts, settings = self._txn.client.interrupts, self._settings
+        interrupts, settings = self._txn.state.client.interrupts, self._settings
         throttling = Throttling(
             parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
         )
@@ -193,15 +195,15 @@ class _FrameInsert:
         if not worth_spark(settings, rows, len(self._plan.entries), warm=True):
             yield LocalExecutor(kernel_context, settings.sizes or Sizes())
             return
-        data = self._txn.parts.data
+        data = self._txn.state.parts.data
         # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
         with self._backend.host.HOST.using(settings.spark, kernel_context.interrupts.check) as application:
             spill = str(data / "tmp") if application.master.startswith("local") else None
             limits = SortLimits(settings.memory_bytes, 1)
             site = self._backend.packed_task.Site(
-                str(data / "segments"), spill, limits, translate_error, self._txn.parts.identity
+                str(data / "segments"), spill, limits, translate_error, self._txn.state.parts.identity
             )
-            log_event: Callable[[str], None] = self._txn.parts.catalog.log_event
+            log_event: Callable[[str], None] = self._txn.state.parts.catalog.log_event
             yield self._backend.spark_executor.SparkExecutor(
                 application, site, kernel_context, ignore_progress, log_event, settings.cores, settings.sizes
             )

@@ -95,6 +95,13 @@ class WritePlan:
         """The rows with the values that their entries need; `failed` receives conversion errors."""
         return rows if self.derivation is None else self.derivation.derive(rows, duck, failed)
 
+    def fill(self, rows: Sequence[Row], duck: Duck) -> Sequence[Row]:
+        """The rows with the values of columns that are computed."""
+        if self.derivation is None or not self.derivation.fills:
+            return rows
+        width = len(self.table.columns)
+        return [row[:width] for row in self.derivation.derive(rows, duck)]
+
     @property
     def primary(self) -> EntryPlan:
         return self.entries[0]

@@ -24,6 +24,7 @@ from seachange.engine.node.watchdog import Watchdog
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
 from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.transaction.checked_snapshot import CheckedSnapshot
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
@@ -106,6 +107,10 @@ class Node:
         if self._stopped.is_set():
             raise errors.NodeClosed()
         return self.in_epoch(lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write, mode))
+
+    def begin_check(self) -> CheckedSnapshot:
+        """For the consistency checker."""
+        return CheckedSnapshot(self.begin(Isolation.REPEATABLE_READ))
 
     def in_epoch(self, work: Callable[[EpochState], T]) -> T:
         """Runs `work` in the node's epoch, and again in a new one if the catalog reports that the epoch has ended."""

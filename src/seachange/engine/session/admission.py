@@ -91,7 +91,7 @@ class Admission:
 
     def _roles_now(self) -> Mapping[str, Role]:
         transaction = self._block.transaction
-        return self._roles() if transaction is None else transaction.roles
+        return self._roles() if transaction is None else transaction.state.rights.roles
 
     @property
     def identity(self) -> SessionIdentity:

@@ -30,7 +30,7 @@ from seachange.engine.context.drawn_values import Drawn
 from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.session.statement_loop import StatementRunner
 from seachange.engine.transaction.transaction import Transaction
-from seachange.engine.transaction.transaction_writes import Checkpoint
+from seachange.engine.transaction.undo import Checkpoint
 from seachange.engine.transaction.validate import conflict_with
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.isolation import Isolation
@@ -88,35 +88,36 @@ class BlockStatements:
     def _is_whole(self) -> bool:
         """Whether they are all that the transaction has written and locked."""
         begin = self._steps[0].begin
-        return not any(begin.mark[:3]) and not begin.declared.locked
+        return not (begin.mark.buffer or begin.mark.pending or begin.mark.shares) and not begin.declared.locked
 
     def run(self, call: StatementCall, transaction: Transaction) -> Result:
-        if transaction.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
+        if transaction.state.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
             self.forget()
             result = self._runner.run(call, transaction)
             # What a block writes after a schema change is not written again: other nodes wait for it.
-            transaction.write_locks.is_shared |= bool(transaction.pending)
+            if transaction.state.pending:
+                transaction.state.write_locks.share_all()
             return result
         if len(self._steps) >= STEPS_MAX:
             self.forget()
         if call.prepared.shows_rows:
             self._secure(transaction)
-        transaction.write_locks.is_shown = call.prepared.shows_rows
-        return self._perform(call, transaction, transaction.checkpoint(), {})
+        transaction.state.write_locks.begin_statement(call.prepared.shows_rows)
+        return self._perform(call, transaction, transaction.undo.checkpoint(), {})
 
     def _secure(self, transaction: Transaction) -> None:
         """The statement to come sees what other nodes cannot change any more."""
         policy = LockPolicy.NOWAIT if self.can_resume(transaction) else LockPolicy.WAIT
-        met = transaction.write_locks.secure(policy)
+        met = transaction.state.write_locks.secure(policy)
         if met:
-            transaction.write_locks.note_conflicts(met)
+            transaction.state.write_locks.note_conflicts(met)
             if not self.resume(transaction):
                 raise conflict_with(max(met.values()))
             transaction.start_statement()
 
     def _perform(self, call: StatementCall, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
-        transaction.seen.clear()
-        transaction.tape.load(drawn)
+        transaction.state.statement.seen.clear()
+        transaction.state.statement.tape.load(drawn)
         settings = self._settings.changes
         result = self._runner.run(call, transaction)
         if self._settings.changes != settings:
@@ -125,14 +126,24 @@ class BlockStatements:
             return result
         is_sent = call.sink is not None and call.sink.is_begun
         known = None if is_sent or len(result.rows) > ROWS_MAX else result
-        end, seen, drawn = transaction.checkpoint(), frozenset(transaction.seen), transaction.tape.drawn()
-        written = transaction.buffer.rows_since(begin.mark[0])
-        step = BlockStep(replace(call, sink=None), begin, end, known, seen, transaction.snapshot, drawn, written)
+        end, seen, drawn = (
+            transaction.undo.checkpoint(),
+            frozenset(transaction.state.statement.seen),
+            transaction.state.statement.tape.drawn(),
+        )
+        written = transaction.state.buffer.rows_since(begin.mark.buffer)
+        step = BlockStep(
+            replace(call, sink=None), begin, end, known, seen, transaction.state.snapshot.seq, drawn, written
+        )
         self._steps.append(step)
         return result
 
     def can_resume(self, transaction: Transaction) -> bool:
-        return bool(self._steps) and transaction.isolation is Isolation.READ_COMMITTED and not transaction.pending
+        return (
+            bool(self._steps)
+            and transaction.state.isolation is Isolation.READ_COMMITTED
+            and not transaction.state.pending
+        )
 
     def resume(self, transaction: Transaction) -> bool:
         """After a conflict: whether the block now is as its client knows it, on the newest versions of its rows."""
@@ -141,14 +152,14 @@ class BlockStatements:
         if place is None or self._resumed > RESUMES_MAX:
             return False
         again = self._steps[place:]
-        transaction.undo_to(again[0].begin, again[0].end.write_locks)
+        transaction.undo.undo_to(again[0].begin, again[0].end.write_locks)
         del self._steps[place:]
         changed: set[DescriptorId] = set()
         return all(self._is_unchanged(step, transaction, changed) for step in again)
 
     def _is_unchanged(self, step: BlockStep, transaction: Transaction, changed: set[DescriptorId]) -> bool:
         """`changed` are the tables of which the block has written other rows than its client knows of."""
-        begin = transaction.checkpoint()
+        begin = transaction.undo.checkpoint()
         if step.call.prepared.is_query and step.seen.isdisjoint(changed) and not _is_outdated(step, transaction):
             self._steps.append(replace(step, begin=begin, end=begin))
             return True
@@ -173,13 +184,13 @@ class BlockStatements:
 
     def _find_place(self, transaction: Transaction) -> int | None:
         """The first statement that wrote, locked or relied on what others have changed."""
-        met, locked = transaction.write_locks.met, transaction.write_locks.writes
+        met, locked = transaction.state.write_locks.met, transaction.state.write_locks.writes
         found: list[int | None] = []
-        shares = transaction.declared.shares
-        if not transaction.is_adapted:
+        shares = transaction.state.declared.shares
+        if not transaction.state.buffer.is_adapted:
             found = [
-                self._step_of(_written_at(transaction), lambda at: at.mark[0]),
-                self._step_of([n for n, key in enumerate(shares) if key in met], lambda at: at.mark[2]),
+                self._step_of(_written_at(transaction), lambda at: at.mark.buffer),
+                self._step_of([n for n, key in enumerate(shares) if key in met], lambda at: at.mark.shares),
                 self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.write_locks.writes),
             ]
         places = [place for place in found if place is not None]
@@ -200,11 +211,11 @@ class BlockStatements:
 def _written_at(transaction: Transaction) -> list[int]:
     """The places in the journal of what the transaction has written and others have, too."""
     found = []
-    for place, where, encoded in transaction.buffer.written_since(0):
+    for place, where, encoded in transaction.state.buffer.written_since(0):
         if isinstance(where, StagedFile):
             is_met = _is_overtaken(transaction, where)
         else:
-            is_met = not _hashes(where, encoded or b"").isdisjoint(transaction.write_locks.met)
+            is_met = not _hashes(where, encoded or b"").isdisjoint(transaction.state.write_locks.met)
         if is_met:
             found.append(place)
     return found
@@ -213,8 +224,8 @@ def _written_at(transaction: Transaction) -> list[int]:
 def _is_overtaken(transaction: Transaction, file: StagedFile) -> bool:
     if file.hashes is None:
         return False
-    with transaction.epoch.lock:
-        return transaction.epoch.conflicts.find_listed([(file.hashes, file.base)]) is not None
+    with transaction.state.epoch.lock:
+        return transaction.state.epoch.conflicts.find_listed([(file.hashes, file.base)]) is not None
 
 
 def _hashes(buffer: IndexBuffer, encoded: bytes) -> set[KeyHash]:
@@ -228,7 +239,7 @@ def _hashes(buffer: IndexBuffer, encoded: bytes) -> set[KeyHash]:
 
 def _is_outdated(step: BlockStep, transaction: Transaction) -> bool:
     """Whether others have written to a table that the statement looked at, or changed it, since it did."""
-    epoch = transaction.epoch
+    epoch = transaction.state.epoch
     then, now = epoch.schema(step.snapshot).by_id, epoch.schemas.newest.by_id
     for id_ in step.seen:
         table = now.get(id_)

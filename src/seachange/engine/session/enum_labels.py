@@ -1,13 +1,14 @@
 """Enum types between statements, which see labels, and rows, which hold values that never change.
 
-**Invariant:** above `EnumLabelPort` every value of an enum column is a label of its type as of the snapshot; below it
+**Invariant:** above `labelled` every value of an enum column is a label of its type as of the snapshot; below it
 is the stored value. A value that is neither is refused here, on every way in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,17 +16,17 @@ import pyarrow.compute as pc
 
 from seachange import errors
 from seachange.engine.replica.schema_history import Relation
-from seachange.engine.session.forwarding_port import ForwardingPort
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.condition import Above, Among, Below, Condition, StartsWith
 from seachange.model.ids import ColumnId, DescriptorId
 from seachange.model.locking import LockPolicy, LockStrength
-from seachange.model.scan import Scan
+from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.defaults import constant_default, constant_value, is_constant
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.enums import Labels, labels_of
 from seachange.model.schema.objects import EnumType
-from seachange.sql.port.port import TransactionPort
+from seachange.planner.known_schema import TableSize
+from seachange.sql.port.port import NamePort, ReadPort, SchemaPort, TransactionPort, WritePort
 from seachange.storage.plan import quote
 
 Row = tuple[Any, ...]
@@ -33,38 +34,62 @@ Places = Sequence[tuple[int, Labels]]
 
 
 def labelled(transaction: Transaction) -> TransactionPort:
-    """The transaction as statements see it; itself where there is no enum type."""
-    return EnumLabelPort(transaction) if transaction.has_enums else transaction
+    """The transaction as statements see it, with labels where there is an enum type."""
+    port, schema = transaction.port, transaction.state.schema
+    if not schema.has_enums:
+        return port
+    types = EnumTypes(schema)
+    return replace(
+        port,
+        names=LabelledNames(port.names, types),
+        reads=LabelledReads(port.reads, types),
+        writes=LabelledWrites(port.writes, types),
+    )
 
 
-class EnumLabelPort(ForwardingPort):
-    def __init__(self, transaction: Transaction) -> None:
-        super().__init__(transaction)
-        self._transaction = transaction
+@dataclass(frozen=True, slots=True)
+class EnumTypes:
+    """The labels of columns as of the snapshot."""
 
-    # Types.
+    schema: SchemaPort
 
-    def _labels(self, column: Column) -> Labels:
-        return column_labels(self._transaction, column)
+    def labels(self, column: Column) -> Labels:
+        found = self.schema.object_by_id(DescriptorId(column.type.enum))
+        if not isinstance(found, EnumType):
+            raise errors.Bug(detail=f"column {column.name} is of type {column.type.enum}, which is not there")
+        return labels_of(found)
 
-    def _places(self, columns: Sequence[Column]) -> Places:
-        return [(place, self._labels(column)) for place, column in enumerate(columns) if column.type.enum]
+    def places(self, columns: Sequence[Column]) -> Places:
+        return [(place, self.labels(column)) for place, column in enumerate(columns) if column.type.enum]
 
-    def _of(self, table: Table) -> Places:
-        return [(place, self._labels(table.columns[place])) for place in table.enum_places]
+    def of(self, table: Table) -> Places:
+        return [(place, self.labels(table.columns[place])) for place in table.enum_places]
 
-    def _key(self, table: Table, key: Sequence[ColumnId]) -> Places:
-        return self._places([table.column_by_id[c] for c in key]) if table.enum_places else ()
+    def key(self, table: Table, key: Sequence[ColumnId]) -> Places:
+        return self.places([table.column_by_id[c] for c in key]) if table.enum_places else ()
 
-    # Tables: defaults as labels.
+    def stored(self, table: Table) -> Table:
+        """The same table with defaults as they are stored."""
+        return self.schema.table_by_id(table.id) or table if table.enum_places else table
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledNames:
+    """Tables with defaults as labels."""
+
+    names: NamePort
+    types: EnumTypes
 
     def relation(self, schema: str | None, name: str) -> Relation:
-        found = self._transaction.relation(schema, name)
+        found = self.names.relation(schema, name)
         return self._with_labels(found) if isinstance(found, Table) and found.enum_places else found
 
     def table(self, schema: str | None, name: str) -> Table:
-        found = self._transaction.table(schema, name)
+        found = self.names.table(schema, name)
         return self._with_labels(found) if found.enum_places else found
+
+    def tables(self) -> tuple[Table, ...]:
+        return self.names.tables()
 
     def _with_labels(self, table: Table) -> Table:
         changed = {place: self._default(table.columns[place]) for place in table.enum_places}
@@ -73,17 +98,17 @@ class EnumLabelPort(ForwardingPort):
         return replace(table, columns=tuple(changed.get(place, c) for place, c in enumerate(table.columns)))
 
     def _default(self, column: Column) -> Column:
-        labels = self._labels(column)
+        labels = self.types.labels(column)
         if labels.is_plain or column.default is None or not is_constant(column.default):
             return column
         held = constant_value(column.type, column.default)
         return replace(column, default=constant_default(column.type, labels.show(held)))
 
-    def _stored(self, table: Table) -> Table:
-        """The same table with defaults as they are stored."""
-        return self._transaction.table_by_id(table.id) or table if table.enum_places else table
 
-    # Reads.
+@dataclass(frozen=True, slots=True)
+class LabelledReads:
+    reads: ReadPort
+    types: EnumTypes
 
     def scan(
         self,
@@ -93,8 +118,8 @@ class EnumLabelPort(ForwardingPort):
         sought: frozenset[str] | None = None,
         conditions: Sequence[Condition] = (),
     ) -> Scan:
-        stored = self._stored(table)
-        scan = self._transaction.scan(stored, hidden, columns, sought, self._hold_conditions(table, conditions))
+        stored = self.types.stored(table)
+        scan = self.reads.scan(stored, hidden, columns, sought, self._hold_conditions(table, conditions))
         named = {
             (table.label(column) if hidden else column.name): column
             for column in (table.columns if hidden else table.visible_columns)
@@ -103,7 +128,7 @@ class EnumLabelPort(ForwardingPort):
         named = {name: column for name, column in named.items() if columns is None or name.lower() in columns}
         if not named:
             return scan
-        shown = {name: self._labels(column) for name, column in named.items()}
+        shown = {name: self.types.labels(column) for name, column in named.items()}
         decoded = ", ".join(
             f"{shown[name].decode(quote(name), column.type.element is not None)} AS {quote(name)}"
             for name, column in named.items()
@@ -121,7 +146,7 @@ class EnumLabelPort(ForwardingPort):
         column = table.column_by_id.get(condition.column)
         if column is None or not column.type.enum:
             return condition
-        labels = self._labels(column)
+        labels = self.types.labels(column)
         match condition:
             case Among(values=values):
                 return Among(column.id, tuple([labels.hold(value) for value in values]))
@@ -142,19 +167,31 @@ class EnumLabelPort(ForwardingPort):
 
     def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
         held = self._hold_conditions(table, conditions)
-        rows = self._transaction.select(self._stored(table), columns, held)
-        return None if rows is None else _show_rows(self._places(columns), rows)
+        rows = self.reads.select(self.types.stored(table), columns, held)
+        return None if rows is None else _show_rows(self.types.places(columns), rows)
 
     def get(self, table: Table, key: Row) -> Row | None:
-        held = _hold_row(self._key(table, table.primary.key), key)
-        return self._show_row(table, self._transaction.get(self._stored(table), held))
+        held = _hold_row(self.types.key(table, table.primary.key), key)
+        return self._show_row(table, self.reads.get(self.types.stored(table), held))
 
     def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
-        held = _hold_row(self._key(table, index.key), key)
-        return self._show_row(table, self._transaction.find_unique(self._stored(table), index, held))
+        held = _hold_row(self.types.key(table, index.key), key)
+        return self._show_row(table, self.reads.find_unique(self.types.stored(table), index, held))
 
     def _show_row(self, table: Table, row: Row | None) -> Row | None:
-        return None if row is None else _show_rows(self._of(table), [row])[0]
+        return None if row is None else _show_rows(self.types.of(table), [row])[0]
+
+    def describe(self, table: Table) -> ScanFacts:
+        return self.reads.describe(table)
+
+    def size(self, table: Table) -> TableSize:
+        return self.reads.size(table)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledWrites:
+    writes: WritePort
+    types: EnumTypes
 
     def lock_rows(
         self,
@@ -164,51 +201,45 @@ class EnumLabelPort(ForwardingPort):
         policy: LockPolicy,
         most: int | None = None,
     ) -> Sequence[bool]:
-        places = self._key(table, table.primary.key)
+        places = self.types.key(table, table.primary.key)
         held = [_hold_row(places, key) for key in keys] if places else keys
-        return self._transaction.lock_rows(self._stored(table), held, strength, policy, most)
-
-    # Rows.
+        return self.writes.lock_rows(self.types.stored(table), held, strength, policy, most)
 
     def _hold(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
-        places = self._of(table)
+        places = self.types.of(table)
         return [_hold_row(places, row) for row in rows] if places else rows
 
     def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
-        return _show_rows(self._of(table), self._transaction.derive(self._stored(table), self._hold(table, rows)))
+        return _show_rows(self.types.of(table), self.writes.derive(self.types.stored(table), self._hold(table, rows)))
 
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
-        return _show_rows(self._of(table), self._transaction.fill(self._stored(table), self._hold(table, rows)))
+        return _show_rows(self.types.of(table), self.writes.fill(self.types.stored(table), self._hold(table, rows)))
 
     def check(self, table: Table, rows: Sequence[Row]) -> None:
-        self._transaction.check(self._stored(table), self._hold(table, rows))
+        self.writes.check(self.types.stored(table), self._hold(table, rows))
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self._transaction.insert(self._stored(table), self._hold(table, rows))
+        self.writes.insert(self.types.stored(table), self._hold(table, rows))
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
-        self._transaction.update(self._stored(table), self._hold(table, old), self._hold(table, new))
+        self.writes.update(self.types.stored(table), self._hold(table, old), self._hold(table, new))
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
-        self._transaction.delete(self._stored(table), self._hold(table, old))
+        self.writes.delete(self.types.stored(table), self._hold(table, old))
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
-        places = self._places(table.visible_columns)
-        return self._transaction.insert_arrow(self._stored(table), _hold_batches(places, rows))
+        places = self.types.places(table.visible_columns)
+        return self.writes.insert_arrow(self.types.stored(table), _hold_batches(places, rows))
 
     def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
-        return self._transaction.changes_in_bulk(self._stored(table), assigned)
+        return self.writes.changes_in_bulk(self.types.stored(table), assigned)
 
     def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
-        places = self._places([*table.columns, *(assigned or ())])
-        return self._transaction.change_arrow(self._stored(table), _hold_batches(places, rows), assigned)
+        places = self.types.places([*table.columns, *(assigned or ())])
+        return self.writes.change_arrow(self.types.stored(table), _hold_batches(places, rows), assigned)
 
-
-def column_labels(transaction: Transaction, column: Column) -> Labels:
-    found = transaction.object_by_id(DescriptorId(column.type.enum))
-    if not isinstance(found, EnumType):
-        raise errors.Bug(detail=f"column {column.name} is of type {column.type.enum}, which is not there")
-    return labels_of(found)
+    def together(self) -> AbstractContextManager[None]:
+        return self.writes.together()
 
 
 def _hold_row(places: Places, row: Row) -> Row:

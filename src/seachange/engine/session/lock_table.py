@@ -32,36 +32,36 @@ def privileges_for(mode: TableLock) -> tuple[str, ...]:
 def lock_tables(transaction: Transaction, statement: LockTables) -> None:
     policy = LockPolicy.NOWAIT if statement.nowait else LockPolicy.WAIT
     for name in statement.relations:
-        check_database(name.database, transaction)
+        check_database(name.database, transaction.port)
         _lock_relation(transaction, name, statement.mode, policy)
 
 
 def _lock_relation(transaction: Transaction, name: RelationName, mode: TableLock, policy: LockPolicy) -> None:
-    found = transaction.relation(name.schema, name.name)
-    kept = transaction.write_locks.strong_locks
+    found = transaction.schema.relation(name.schema, name.name)
+    kept = transaction.state.write_locks.strong_locks
     while True:
         for table in tuple(_tables_of(transaction, found, mode)):
-            transaction.lock_table(table, mode, policy)
+            transaction.locks.lock_table(table, mode, policy)
         transaction.see_locked()
-        before, found = found, transaction.relation(name.schema, name.name)
+        before, found = found, transaction.schema.relation(name.schema, name.name)
         # Others may have given the name to another while this waited for them.
         if found.id == before.id and (isinstance(found, Table) or found == before):
             if isinstance(found, Table):
-                transaction.use_locked(found)
+                transaction.locks.use_locked(found)
             return
-        transaction.write_locks.release_strong(kept)
+        transaction.state.write_locks.release_strong(kept)
 
 
 def _tables_of(transaction: Transaction, relation: Relation, mode: TableLock) -> Iterator[Table]:
     """Those that a view reads are locked with it; its owner must be allowed to."""
     if not isinstance(relation, Table | View):
         raise errors.NotLockable(name=relation.name)
-    transaction.check_access(relation, *privileges_for(mode))
+    transaction.state.rights.check_access(relation, *privileges_for(mode))
     if isinstance(relation, Table):
         yield relation
         return
-    with transaction.acting_as(transaction.access_of(relation).owner):
+    with transaction.state.rights.acting_as(transaction.state.rights.access_of(relation).owner):
         for id_ in relation.relation_ids:
-            read = transaction.table_by_id(TableId(id_)) or transaction.object_by_id(id_)
+            read = transaction.schema.table_by_id(TableId(id_)) or transaction.schema.object_by_id(id_)
             if isinstance(read, Table | View):
                 yield from _tables_of(transaction, read, mode)

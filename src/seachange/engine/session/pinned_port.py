@@ -1,6 +1,6 @@
 """Sessions that see tables in an earlier shape, and read and write the tables of now: `seachange.layout`.
 
-**Invariant:** above `PinnedPort` a table has the names, columns and types of then, below it those of the snapshot. No
+**Invariant:** above a pin a table has the names, columns and types of then, below it those of the snapshot. No
 plan of then is ever run: states, indexes and constraints are those of the snapshot.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -16,7 +17,6 @@ import pyarrow as pa
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.replica.schema_history import Relation, SchemaVersion
-from seachange.engine.session.forwarding_port import ForwardingPort
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.condition import Condition
 from seachange.model.ids import Seq, TableId
@@ -26,7 +26,7 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.pinned import pin_table, table_now
 from seachange.planner.known_schema import TableSize
 from seachange.sql.compile.target import missing_values
-from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.port import ReadPort, SequencePort, TransactionPort, WritePort
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_as_of
 from seachange.storage.arrow import arrow_type
@@ -77,11 +77,11 @@ class Pins:
             return port
         if self._pin is None or self._pin.text != text:
             self._pin = Pin(text, self._schema(text, transaction))
-        return PinnedPort(port, self._pin)
+        return pinned(port, self._pin)
 
     def _schema(self, text: str, transaction: Transaction) -> SchemaVersion:
         try:
-            return transaction.epoch.schema(self._sequence(text, transaction))
+            return transaction.state.epoch.schema(self._sequence(text, transaction))
         except errors.SnapshotTooOld as lost:
             raise errors.LayoutTooOld(value=text) from lost
 
@@ -93,7 +93,7 @@ class Pins:
                 raise errors.InvalidSetting(name=SETTING, value=text)
             return self._node.sequence_at(timestamp_us)
         assert moment is not None
-        if moment > transaction.epoch.applied and moment > transaction.epoch.catch_up():
+        if moment > transaction.state.epoch.applied and moment > transaction.state.epoch.catch_up():
             raise errors.InvalidSetting(name=SETTING, value=text)
         return moment
 
@@ -106,42 +106,54 @@ class Pinned(Protocol):
     def find(self, database: str, schema: str, name: str) -> TableId | None: ...
 
 
-class PinnedPort(ForwardingPort):
-    def __init__(self, port: TransactionPort, pin: Pinned) -> None:
-        super().__init__(port)
-        self._pin = pin
+def pinned(port: TransactionPort, pin: Pinned) -> TransactionPort:
+    return replace(
+        port,
+        names=PinnedNames(port, pin),
+        reads=PinnedReads(port.reads),
+        writes=PinnedWrites(port.writes, port.sequences),
+    )
 
-    # Tables.
+
+def find_pinned(below: TransactionPort, pin: Pinned, schema: str, name: str) -> Table | None:
+    """The table that had the name then, as the port below prepares it."""
+    id_ = pin.find(below.statement.session.database, schema, name)
+    found = below.schema.table_by_id(id_) if id_ is not None else None
+    return below.names.table(found.schema, found.name) if found is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedNames:
+    """`below` is the transaction as it is seen without the pin."""
+
+    below: TransactionPort
+    pin: Pinned
 
     def relation(self, schema: str | None, name: str) -> Relation:
-        known = self._known(schema, name)
-        found = known if known is not None else self._port.relation(schema, name)
-        return self._pin.show(found) if isinstance(found, Table) else found
+        found = self._known(schema, name) or self.below.names.relation(schema, name)
+        return self.pin.show(found) if isinstance(found, Table) else found
 
     def table(self, schema: str | None, name: str) -> Table:
-        known = self._known(schema, name)
-        return self._pin.show(known if isinstance(known, Table) else self._port.table(schema, name))
+        return self.pin.show(self._known(schema, name) or self.below.names.table(schema, name))
 
-    def _known(self, schema: str | None, name: str) -> Relation | None:
-        """The table that had the name then, if it has another now."""
-        for each in self._port.search_path if schema is None else (schema,):
-            id_ = self._pin.find(self._port.session.database, each, name)
-            found = self._port.table_by_id(id_) if id_ is not None else None
-            if found is not None:
-                # By its name of now: that is how the port below prepares it.
-                return self._port.table(found.schema, found.name)
-        return None
+    def _known(self, schema: str | None, name: str) -> Table | None:
+        path = self.below.statement.search_path if schema is None else (schema,)
+        found = (find_pinned(self.below, self.pin, each, name) for each in path)
+        return next((table for table in found if table is not None), None)
 
     def tables(self) -> tuple[Table, ...]:
-        return tuple(self._pin.show(table) for table in self._port.tables())
+        return tuple(self.pin.show(table) for table in self.below.names.tables())
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedReads:
+    reads: ReadPort
 
     def describe(self, table: Table) -> ScanFacts:
-        return self._port.describe(table_now(table))
+        return self.reads.describe(table_now(table))
 
     def size(self, table: Table) -> TableSize:
-        return self._port.size(table_now(table))
-
-    # Reads.
+        return self.reads.size(table_now(table))
 
     def scan(
         self,
@@ -153,14 +165,14 @@ class PinnedPort(ForwardingPort):
     ) -> Scan:
         now = table_now(table)
         if now is table:
-            return self._port.scan(table, hidden, columns, sought, conditions)
+            return self.reads.scan(table, hidden, columns, sought, conditions)
         wanted = [
             (then, table.label(then), own, now.label(own))
             for then, own in zip(table.columns, now.columns, strict=True)
             if (hidden or then in table.visible_columns) and (columns is None or table.label(then).lower() in columns)
         ]
         own_sought = None if sought is None else _lower(own for _, name, _, own in wanted if name.lower() in sought)
-        scan = self._port.scan(now, hidden, _lower(own for _, _, _, own in wanted), own_sought, conditions)
+        scan = self.reads.scan(now, hidden, _lower(own for _, _, _, own in wanted), own_sought, conditions)
         if not wanted:
             return scan
         shown = ", ".join(f"{_cast(own_name, then, own)} AS {quote(name)}" for then, name, own, own_name in wanted)
@@ -175,19 +187,27 @@ class PinnedPort(ForwardingPort):
     def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
         now = table_now(table)
         own = [now.column_by_id[column.id] for column in columns]
-        rows = self._port.select(now, own, conditions)
+        rows = self.reads.select(now, own, conditions)
         _check_rows(columns, own, rows or ())
         return rows
 
     def get(self, table: Table, key: Row) -> Row | None:
-        return self._checked(table, self._port.get(table_now(table), key))
+        return self._checked(table, self.reads.get(table_now(table), key))
 
     def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
-        return self._checked(table, self._port.find_unique(table_now(table), index, key))
+        return self._checked(table, self.reads.find_unique(table_now(table), index, key))
 
     def _checked(self, table: Table, row: Row | None) -> Row | None:
         _check_rows(table.columns, table_now(table).columns, [row] if row is not None else ())
         return row
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedWrites:
+    """Values of then are values of now."""
+
+    writes: WritePort
+    sequences: SequencePort
 
     def lock_rows(
         self,
@@ -197,34 +217,32 @@ class PinnedPort(ForwardingPort):
         policy: LockPolicy,
         most: int | None = None,
     ) -> Sequence[bool]:
-        return self._port.lock_rows(table_now(table), keys, strength, policy, most)
-
-    # Rows: values of then are values of now.
+        return self.writes.lock_rows(table_now(table), keys, strength, policy, most)
 
     def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
-        return self._port.derive(table_now(table), rows)
+        return self.writes.derive(table_now(table), rows)
 
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
-        return self._port.fill(table_now(table), rows)
+        return self.writes.fill(table_now(table), rows)
 
     def check(self, table: Table, rows: Sequence[Row]) -> None:
-        self._port.check(table_now(table), rows)
+        self.writes.check(table_now(table), rows)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self._port.insert(table_now(table), rows)
+        self.writes.insert(table_now(table), rows)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
-        self._port.update(table_now(table), old, new)
+        self.writes.update(table_now(table), old, new)
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
-        self._port.delete(table_now(table), old)
+        self.writes.delete(table_now(table), old)
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
         now = table_now(table)
         if now is table:
-            return self._port.insert_arrow(table, rows)
+            return self.writes.insert_arrow(table, rows)
         schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in now.visible_columns])
-        return self._port.insert_arrow(
+        return self.writes.insert_arrow(
             now, pa.RecordBatchReader.from_batches(schema, self._whole_batches(table, now, schema, rows))
         )
 
@@ -236,25 +254,28 @@ class PinnedPort(ForwardingPort):
             arrays = [
                 given[c.id].cast(field.type)
                 if c.id in given
-                else pa.array(missing_values(self._port, c, batch.num_rows), field.type)
+                else pa.array(missing_values(self.sequences, c, batch.num_rows), field.type)
                 for c, field in zip(now.visible_columns, schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
-        return self._port.changes_in_bulk(table_now(table), _own(table, assigned))
+        return self.writes.changes_in_bulk(table_now(table), _own(table, assigned))
 
     def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
         now, own = table_now(table), _own(table, assigned)
         if now is table:
-            return self._port.change_arrow(table, rows, assigned)
+            return self.writes.change_arrow(table, rows, assigned)
         types = [arrow_type(column.type) for column in (*now.columns, *(own or ()))]
         schema = pa.schema([field.with_type(type_) for field, type_ in zip(rows.schema, types, strict=True)])
         batches = (
             pa.RecordBatch.from_arrays([a.cast(t) for a, t in zip(b.columns, types, strict=True)], schema=schema)
             for b in rows
         )
-        return self._port.change_arrow(now, pa.RecordBatchReader.from_batches(schema, batches), own)
+        return self.writes.change_arrow(now, pa.RecordBatchReader.from_batches(schema, batches), own)
+
+    def together(self) -> AbstractContextManager[None]:
+        return self.writes.together()
 
 
 def _own(table: Table, columns: Sequence[Column] | None) -> list[Column] | None:

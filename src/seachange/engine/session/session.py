@@ -262,12 +262,12 @@ class Session:
         format_ = stream_format(copy)
 
         def run(transaction: Transaction) -> int:
-            if self._transactions.is_read_only or transaction.read_only:
+            if self._transactions.is_read_only or transaction.state.snapshot.is_past:
                 raise errors.ReadOnlyTransaction(command="COPY FROM")
             self._transactions.enter(transaction)
-            check_database(relation.database, transaction)
+            check_database(relation.database, transaction.port)
             port = self.port(transaction)
-            copying = CopyIn(port, port.table(relation.schema, relation.name), copy.columns, format_)
+            copying = CopyIn(port, port.names.table(relation.schema, relation.name), copy.columns, format_)
             return copying.run(open_file(copying.width))
 
         return self.in_transaction(run)
@@ -332,7 +332,7 @@ class Session:
         with self._guard.statement():
             tables, _ = self._loop.commit(partial(tables_of, statement), may_write=False, retries_max=0)
             for table in tables:
-                self._loop.commit(partial(await_table_locks, table), may_write=False, retries_max=0)
+                self._loop.commit(partial(await_table_locks, table), may_write=False)
                 maintain(self.node, table, statement.full, self.settings.for_jobs(), self._jobs.statement())
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:

@@ -95,10 +95,10 @@ class SessionTransactions:
 
     def _begin_at(self, seq: Seq | None, mode: TransactionMode, may_write: bool) -> Transaction:
         transaction = self._node.begin(self._isolation, seq, self._client, may_write, mode)
-        transaction.enter(self.context)
+        transaction.state.statement.enter(self.context)
         try:
-            self._client.advisory.check_epoch(transaction.epoch)
-            self._admission.begin(transaction.write_locks)
+            self._client.advisory.check_epoch(transaction.state.epoch)
+            self._admission.begin(transaction.state.write_locks)
         except errors.Error:
             transaction.rollback()
             raise
@@ -106,7 +106,7 @@ class SessionTransactions:
 
     def enter(self, transaction: Transaction, mentions: Mentions | None = None) -> None:
         """Before a statement: it runs in the context that the settings describe now."""
-        transaction.enter(self.context, mentions)
+        transaction.state.statement.enter(self.context, mentions)
         self._duck.ask(transaction.known)
 
     def commit(self, transaction: Transaction, resume: Callable[[], bool] | None = None) -> None:
@@ -121,6 +121,7 @@ class SessionTransactions:
 
     def _end_temporary(self, transaction: Transaction) -> None:
         if self._client.temporary.on_commit:
-            for statement in self._client.temporary.statements(transaction):
+            written = {*transaction.state.used, *transaction.state.pending.versions()}
+            for statement in self._client.temporary.statements(transaction.schema, written):
                 (prepared,) = prepare(statement)
                 run_statement(prepared, labelled(transaction), self._duck, (), self._notices)

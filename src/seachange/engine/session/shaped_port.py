@@ -1,15 +1,18 @@
 """Tables as the statements of a READ COMMITTED transaction see them: rows of now, in the shape of the first use.
 
-**Invariant:** above `ShapedPort` a table that the transaction has used has the name, columns and types of its first
+**Invariant:** above `shaped` a table that the transaction has used has the name, columns and types of its first
 use, below it those of the snapshot. A table that the transaction changes itself is as it has made it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from seachange import errors
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.replica.schema_history import Relation
 from seachange.engine.session.enum_labels import labelled
-from seachange.engine.session.pinned_port import PinnedPort
+from seachange.engine.session.pinned_port import find_pinned, pinned
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import TableId
 from seachange.model.schema.descriptor import Table
@@ -17,37 +20,43 @@ from seachange.sql.port.port import TransactionPort
 
 
 def shaped(transaction: Transaction) -> TransactionPort:
-    """The transaction as queries and changes of rows see it; without a port in between while all is as it was."""
-    port = labelled(transaction)
-    return ShapedPort(port, transaction) if transaction.shapes.has_moved else port
+    """The transaction as queries and changes of rows see it; nothing is in between while all is as it was."""
+    port, state = labelled(transaction), transaction.state
+    if not state.shapes.has_moved:
+        return port
+    pin = FirstUses(state)
+    return replace(pinned(port, pin), names=ShapedNames(port, pin))
 
 
-class _FirstUse:
+@dataclass(frozen=True, slots=True)
+class FirstUses:
     """What tables are pinned to."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
+    state: TransactionState
 
     def show(self, now: Table) -> Table:
-        transaction = self._transaction
-        if transaction.pending.changes(now):
+        if self.state.pending.changes(now):
             return now
-        transaction.shapes.check(now.id, transaction.snapshot)
-        return transaction.shapes.show(now)
+        self.state.shapes.check(now.id, self.state.snapshot.seq)
+        return self.state.shapes.show(now)
+
+    def show_listed(self, now: Table) -> Table:
+        """For the catalogs, which list a table even if the statement could not read it."""
+        return now if self.state.pending.changes(now) else self.state.shapes.show(now)
 
     def find(self, database: str, schema: str, name: str) -> TableId | None:
         """The table that had this name; it may be gone by now."""
-        id_ = self._transaction.shapes.find(database, schema, name)
-        if id_ is None or self._transaction.pending.changed(id_):
+        id_ = self.state.shapes.find(database, schema, name)
+        if id_ is None or self.state.pending.changed(id_):
             return None
-        self._transaction.shapes.check(id_, self._transaction.snapshot)
+        self.state.shapes.check(id_, self.state.snapshot.seq)
         return id_
 
 
-class ShapedPort(PinnedPort):
-    def __init__(self, port: TransactionPort, transaction: Transaction) -> None:
-        super().__init__(port, _FirstUse(transaction))
-        self._transaction = transaction
+@dataclass(frozen=True, slots=True)
+class ShapedNames:
+    below: TransactionPort
+    pin: FirstUses
 
     def table(self, schema: str | None, name: str) -> Table:
         found = self.relation(schema, name)
@@ -55,21 +64,18 @@ class ShapedPort(PinnedPort):
             raise errors.WrongObjectType(name=name, kind="table")
         return found
 
-    def tables(self) -> tuple[Table, ...]:
-        """For the catalogs, which list a table even if the statement could not read it."""
-        changed, show = self._transaction.changes_table, self._transaction.shapes.show
-        return tuple(table if changed(table) else show(table) for table in self._port.tables())
-
-    def _known(self, schema: str | None, name: str) -> Relation | None:
+    def relation(self, schema: str | None, name: str) -> Relation:
         """The first in the path: a table that had the name, or a relation that has it."""
-        for each in self._port.search_path if schema is None else (schema,):
-            id_ = self._pin.find(self._port.session.database, each, name)
-            found = self._port.table_by_id(id_) if id_ is not None else None
-            if found is not None:
-                # By its name of now: that is how the port below prepares it.
-                return self._port.table(found.schema, found.name)
-            try:
-                return self._port.relation(each, name)
-            except errors.UndefinedTable:
-                continue
-        return None
+        names = self.below.names
+        for each in self.below.statement.search_path if schema is None else (schema,):
+            found: Relation | None = find_pinned(self.below, self.pin, each, name)
+            if found is None:
+                try:
+                    found = names.relation(each, name)
+                except errors.UndefinedTable:
+                    continue
+            return self.pin.show(found) if isinstance(found, Table) else found
+        return names.relation(schema, name)
+
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(self.pin.show_listed(table) for table in self.below.names.tables())

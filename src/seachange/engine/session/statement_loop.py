@@ -64,7 +64,7 @@ class StatementRunner:
     def run(self, call: StatementCall, transaction: Transaction) -> Result:
         """The statement sees the newest version of the rows that it writes or locks."""
         prepared, reruns = call.prepared, 0
-        if prepared.writes and (self.transactions.is_read_only or transaction.read_only):
+        if prepared.writes and (self.transactions.is_read_only or transaction.state.snapshot.is_past):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         self.transactions.enter(transaction, prepared.mentions)
         while True:
@@ -73,7 +73,7 @@ class StatementRunner:
                 result = run_statement(prepared, port, self.duck, call.values, self.notices, call.sink)
                 return show_in_zone(result, session_zone())
             except Busy as busy:
-                if transaction.is_autocommit:
+                if transaction.state.mode.autocommit:
                     raise
                 self._wait_in_block(transaction, busy)
                 reruns = 0
@@ -93,9 +93,9 @@ class StatementRunner:
     def _wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
         """Until other changes of the object are over; their result must be in the snapshot then."""
         self.jobs.statement().stand_behind(busy.jobs, in_block=True)
-        head = transaction.epoch.catch_up()
+        head = transaction.state.epoch.catch_up()
         transaction.start_statement()
-        if transaction.snapshot < head:
+        if transaction.state.snapshot.seq < head:
             jobs = ", ".join(map(str, busy.jobs))
             raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
 
@@ -110,7 +110,7 @@ def can_rerun(transaction: Transaction, problem: errors.Error, sink: RowSink | N
         return transaction.renew_snapshot(problem.seq)
     if not isinstance(problem, errors.DataError) or problem.sqlstate != _OUT_OF_RANGE:
         return False
-    return not (sink is not None and sink.is_begun) and transaction.shapes.widen()
+    return not (sink is not None and sink.is_begun) and transaction.state.shapes.widen()
 
 
 def run_current(transaction: Transaction, work: Callable[[], T]) -> T:
@@ -217,10 +217,10 @@ class StatementLoop:
         return not (advisory.any_held and isinstance(problem, errors.DeadlockDetected))
 
     def _commit(self, transaction: Transaction) -> JobId | None:
-        if not transaction.declared.jobs:
+        if not transaction.state.declared.jobs:
             self._transactions.commit(transaction)
             return None
-        job_id = transaction.declared.jobs[0].id
+        job_id = transaction.state.declared.jobs[0].id
         # Held before another thread can see it, so that the node's worker leaves it to this session.
         self._jobs.hold(job_id)
         try:

@@ -62,7 +62,7 @@ class TransactionBlock:
                 transaction = self._state.transaction = self._transactions.begin()
             else:
                 transaction.start_statement()
-                transaction.enter(self._transactions.context, EVERYTHING)
+                transaction.state.statement.enter(self._transactions.context, EVERYTHING)
             while True:
                 try:
                     return work(transaction)
@@ -110,7 +110,9 @@ class TransactionBlock:
 
     def _commit(self, transaction: Transaction) -> None:
         # The role is that of the last statement, whatever SET ROLE said since.
-        transaction.enter(replace(transaction.context, lock_timeout_ms=self._settings.typed.lock_timeout_ms))
+        transaction.state.statement.enter(
+            replace(transaction.state.statement.context, lock_timeout_ms=self._settings.typed.lock_timeout_ms)
+        )
         can_resume = self._statements.can_resume(transaction) and not self._client.temporary.on_commit
         self._transactions.commit(transaction, partial(self._resume, transaction) if can_resume else None)
 
@@ -154,7 +156,7 @@ class TransactionBlock:
         state = self._state
         if state.transaction is None:
             state.transaction = self._transactions.begin()
-        mark, settings, cursors = state.transaction.savepoint(), self._settings.mark(), self._cursors.mark()
+        mark, settings, cursors = state.transaction.undo.savepoint(), self._settings.mark(), self._cursors.mark()
         self._savepoints.push(Point(name, mark, settings, state.read_only, cursors))
 
     def release(self, name: str) -> None:
@@ -164,7 +166,7 @@ class TransactionBlock:
         point = self._savepoints.back_to(name)
         if self._state.transaction is None:
             raise errors.Bug(detail="a savepoint without a transaction")
-        self._state.transaction.back_to(point.mark)
+        self._state.transaction.undo.back_to(point.mark)
         self._settings.restore(point.settings)
         self._cursors.restore(point.cursors)
         self._state.read_only = point.read_only

@@ -21,13 +21,13 @@ from seachange.storage.plan import quote
 
 def tables_of(statement: Vacuum, transaction: Transaction) -> tuple[Table, ...]:
     """Those that are named, which the role must own, or all that it does."""
-    actor = transaction.actor
+    actor = transaction.state.rights.actor
     if not statement.tables:
-        owned = (t for t in transaction.tables() if actor.owns(transaction.access_of(t)))
+        owned = (t for t in transaction.schema.tables() if actor.owns(transaction.state.rights.access_of(t)))
         return tuple(t for t in owned if not is_temporary(t.schema))
-    named = tuple(transaction.table(name.schema, name.name) for name in statement.tables)
+    named = tuple(transaction.schema.table(name.schema, name.name) for name in statement.tables)
     for table in named:
-        if not actor.owns(transaction.access_of(table)):
+        if not actor.owns(transaction.state.rights.access_of(table)):
             raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(table)}")
     return named
 
@@ -35,7 +35,8 @@ def tables_of(statement: Vacuum, transaction: Transaction) -> tuple[Table, ...]:
 def await_table_locks(table: Table, transaction: Transaction) -> None:
     """Waits for other sessions that have locked the table by LOCK TABLE. One that locks it afterwards does not wait for
     the job, which changes no rows."""
-    transaction.await_table_locks(table)
+    with transaction.state.epoch.noticing_end():
+        transaction.locks.await_table_locks(table)
 
 
 def maintain(

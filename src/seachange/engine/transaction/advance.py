@@ -11,14 +11,12 @@ names. A statement that goes back to a limit, and there meets rows which have go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from seachange import errors
-from seachange.engine.buffer.pending_schema import PendingSchema
-from seachange.engine.buffer.shapes import Limit, Shapes
-from seachange.engine.buffer.write_buffer import WriteBuffer
-from seachange.engine.replica.epoch import EpochState
+from seachange.engine.buffer.shapes import Limit
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.transaction.rebase import Rebase
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.shape import has_same_plan
@@ -27,22 +25,7 @@ from seachange.model.schema.shape import has_same_plan
 _REFUSALS = (errors.SerializationFailure, errors.IntegrityError, errors.DataError)
 
 
-class Advancing(Protocol):
-    """What it needs of the transaction."""
-
-    epoch: EpochState
-    buffer: WriteBuffer
-    pending: PendingSchema
-    shapes: Shapes
-    used: dict[DescriptorId, int]
-
-    def planned_versions(self) -> dict[DescriptorId, int]: ...
-
-    def rebase(self, tables: Sequence[Table], at: Seq) -> None:
-        """Brings what is buffered of the tables, and locked, to these versions, or leaves all as it was and raises."""
-
-
-def is_current(txn: Advancing, head: Seq) -> bool:
+def is_current(txn: TransactionState, head: Seq) -> bool:
     """Whether all tables of the transaction are, at the head, the versions that it plans with."""
     newer = txn.epoch.schema(head).by_id
     if any(id_ not in newer or newer[id_].version != version for id_, version in txn.used.items()):
@@ -52,7 +35,7 @@ def is_current(txn: Advancing, head: Seq) -> bool:
     return not any(fit.table.version != newer[i].version and txn.buffer.writes_to(i) for i, fit in fits if i in newer)
 
 
-def advance(txn: Advancing, head: Seq) -> None:
+def advance(txn: TransactionState, rebase: Rebase, head: Seq) -> None:
     """Makes `head` readable to the next statement, or sets limits for what it may not use there."""
     planned = txn.planned_versions()
     newer = txn.epoch.schema(head).by_id
@@ -69,25 +52,27 @@ def advance(txn: Advancing, head: Seq) -> None:
     ]
     if not outdated:
         return
-    txn.shapes.has_moved = True
+    txn.shapes.note_moved()
     written = [id_ for id_ in outdated if txn.buffer.writes_to(id_)]
     for id_ in outdated:
         if id_ not in written:
-            _follow(txn, id_, newer.get(id_), planned[id_], head)
-    for some in _groups(txn, written, planned, head):
-        _move(txn, some, planned, head)
+            _follow(txn, rebase, id_, newer.get(id_), planned[id_], head)
+    for some in _groups(txn, rebase, written, planned, head):
+        _move(txn, rebase, some, planned, head)
 
 
 def _groups(
-    txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq
+    txn: TransactionState, rebase: Rebase, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq
 ) -> Sequence[Sequence[DescriptorId]]:
     """All of them, if they can go on to the head together; else each by itself: one that cannot holds up no other."""
-    if len(written) > 1 and not _moves_to(txn, written, planned, head):
+    if len(written) > 1 and not _moves_to(txn, rebase, written, planned, head):
         return [[id_] for id_ in written]
     return [written] if written else []
 
 
-def _follow(txn: Advancing, id_: DescriptorId, now: Table | None, version: int, head: Seq) -> None:
+def _follow(
+    txn: TransactionState, rebase: Rebase, id_: DescriptorId, now: Table | None, version: int, head: Seq
+) -> None:
     """A table that was read, or of which rows are locked."""
     lost = txn.shapes.lost(now) if now is not None else None
     if lost is None or lost:
@@ -95,7 +80,7 @@ def _follow(txn: Advancing, id_: DescriptorId, now: Table | None, version: int, 
         txn.shapes.limits[id_] = Limit(seq, lost)
     if now is not None:
         try:
-            txn.rebase([now], head)
+            rebase.move([now], head)
         except _REFUSALS as problem:
             _raise_ended(problem)
             txn.shapes.limits[id_] = Limit(_last_before(txn, id_, version, lambda _: False))
@@ -103,10 +88,12 @@ def _follow(txn: Advancing, id_: DescriptorId, now: Table | None, version: int, 
         txn.used[id_] = now.version
 
 
-def _move(txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq) -> None:
+def _move(
+    txn: TransactionState, rebase: Rebase, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq
+) -> None:
     """Tables that were written to, as far as they can go together."""
     target = head
-    while not _moves_to(txn, written, planned, target):
+    while not _moves_to(txn, rebase, written, planned, target):
         # The newest change of one of them is left out.
         changes = [seq for id_ in written for seq, _ in txn.epoch.schemas.later(id_, planned[id_]) if seq <= target]
         target = Seq(max(changes) - 1)
@@ -121,7 +108,13 @@ def _move(txn: Advancing, written: Sequence[DescriptorId], planned: dict[Descrip
             txn.used[id_] = txn.epoch.schema(head).by_id[id_].version
 
 
-def _moves_to(txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], target: Seq) -> bool:
+def _moves_to(
+    txn: TransactionState,
+    rebase: Rebase,
+    written: Sequence[DescriptorId],
+    planned: dict[DescriptorId, int],
+    target: Seq,
+) -> bool:
     schema = txn.epoch.schema(target)
     if any(id_ not in schema.by_id for id_ in written):
         return False
@@ -130,7 +123,7 @@ def _moves_to(txn: Advancing, written: Sequence[DescriptorId], planned: dict[Des
     if any(txn.shapes.used_of(table.id, txn.shapes.lost(table)) for table in changed):
         return False
     try:
-        txn.rebase(changed, target)
+        rebase.move(changed, target)
     except _REFUSALS as problem:
         _raise_ended(problem)
         return False
@@ -142,12 +135,12 @@ def _moves_to(txn: Advancing, written: Sequence[DescriptorId], planned: dict[Des
     return True
 
 
-def _last_before(txn: Advancing, id_: DescriptorId, version: int, fits: Callable[[Table | None], bool]) -> Seq:
+def _last_before(txn: TransactionState, id_: DescriptorId, version: int, fits: Callable[[Table | None], bool]) -> Seq:
     """The last sequence before the first change behind a version that does not fit."""
     return Seq(next(seq for seq, table in txn.epoch.schemas.later(id_, version) if not fits(table)) - 1)
 
 
-def _is_equal(txn: Advancing, id_: DescriptorId, schema: SchemaVersion) -> bool:
+def _is_equal(txn: TransactionState, id_: DescriptorId, schema: SchemaVersion) -> bool:
     """Whether rows of the buffer are what they would be if they had been written at another schema."""
     fit = txn.buffer.fits[id_]
     now = schema.by_id.get(id_)

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seachange import errors
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
 from seachange.engine.bulk.bulk_constraints import Load
 from seachange.engine.bulk.local_pipeline import local_pipeline
-from seachange.engine.constraints.foreign_key import ForeignKeys, WritingTransaction
+from seachange.engine.constraints.foreign_key import ForeignKeys
+from seachange.engine.reads.row_reads import RowReads
 from seachange.model.change import elements
 from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.work import Built, UnitDone
@@ -36,10 +38,10 @@ def own_parts(own: IndexBuffer | None) -> SnapshotParts:
 class BufferedRows:
     """The rows of a transaction as the kernels read them."""
 
-    txn: WritingTransaction
+    txn: TransactionState
 
     def tables(self) -> dict[int, Table]:
-        return {table.id: table for table in self.txn.every_table()}
+        return {table.id: table for table in self.txn.schema.every_table()}
 
     def load(self, table: Table, index: Index) -> IndexSource:
         if not self.txn.pending.is_own(table.id):
@@ -47,39 +49,52 @@ class BufferedRows:
         return IndexSource(table, index, NOT_ATTACHED, own_parts(self.txn.buffer.indexes.get(index.id)))
 
 
-def run_own(txn: WritingTransaction, op: BackfillIndexes | Validate, foreign_keys: ForeignKeys) -> None:
-    """Builds indexes, or raises the error of the first rows that violate a constraint."""
-    if isinstance(op, Validate) and isinstance(op.element, elements.ForeignKeyElement):
-        _check_references(txn, op.element, foreign_keys)
-        return
-    pipeline = local_pipeline(txn.parts, txn.epoch, txn.client.interrupts, txn.object_by_id, BufferedRows(txn))
-    if isinstance(op, BackfillIndexes):
-        _stage(txn, op.table_id, pipeline.backfill(op, txn.snapshot, (), _keep))
-        return
-    violation = pipeline.validate(op, txn.snapshot, lambda rows: None)
-    if violation is not None:
-        detail = f": {violation.detail}" if violation.detail else ""
-        raise errors.remembered(violation.sqlstate, violation.message + detail)
+@dataclass(frozen=True, slots=True)
+class OwnTables:
+    """`OwnRowsPort`."""
+
+    txn: TransactionState
+    reads: RowReads
+    foreign_keys: ForeignKeys
+
+    def is_own(self, table_id: TableId) -> bool:
+        return self.txn.pending.is_own(table_id)
+
+    def run_own(self, op: BackfillIndexes | Validate) -> None:
+        if isinstance(op, Validate) and isinstance(op.element, elements.ForeignKeyElement):
+            self._check_references(op.element)
+            return
+        txn, at = self.txn, self.txn.snapshot.seq
+        pipeline = local_pipeline(
+            txn.parts, txn.epoch, txn.client.interrupts, txn.schema.object_by_id, BufferedRows(txn)
+        )
+        if isinstance(op, BackfillIndexes):
+            _stage(txn, op.table_id, pipeline.backfill(op, at, (), _keep))
+            return
+        violation = pipeline.validate(op, at, lambda rows: None)
+        if violation is not None:
+            detail = f": {violation.detail}" if violation.detail else ""
+            raise errors.remembered(violation.sqlstate, violation.message + detail)
+
+    def _check_references(self, element: elements.ForeignKeyElement) -> None:
+        """The parent may have rows of others: the commit relies on those that own rows refer to."""
+        child = self.txn.schema.table_by_id(element.table_id)
+        assert child is not None
+        key = next(key for key in child.foreign_keys if key.id == element.constraint_id)
+        own = own_parts(self.txn.buffer.indexes.get(child.primary.id))
+        Load(self.txn, self.reads, child, own).check_now(key, self.foreign_keys)
 
 
 def _keep(unit: UnitDone) -> None:
     """Nothing is recorded: a transaction that ends early is not resumed."""
 
 
-def _stage(txn: WritingTransaction, table_id: TableId, built: tuple[Built, ...]) -> None:
-    table = txn.table_by_id(table_id)
+def _stage(txn: TransactionState, table_id: TableId, built: tuple[Built, ...]) -> None:
+    table = txn.schema.table_by_id(table_id)
     assert table is not None
     write_plan = txn.parts.write_plan(table)
     for one in built:
         plan = write_plan.entry(one.index_id)
         buffer = txn.buffer.of(plan)
         for member in one.members:
-            txn.buffer.stage(buffer, StagedFile(member.segment, txn.snapshot, plan))
-
-
-def _check_references(txn: WritingTransaction, element: elements.ForeignKeyElement, foreign_keys: ForeignKeys) -> None:
-    """The parent may have rows of others: the commit relies on those that own rows refer to."""
-    child = txn.table_by_id(element.table_id)
-    assert child is not None
-    key = next(key for key in child.foreign_keys if key.id == element.constraint_id)
-    Load(txn, child, own_parts(txn.buffer.indexes.get(child.primary.id))).check_now(key, foreign_keys)
+            txn.buffer.stage(buffer, StagedFile(member.segment, txn.snapshot.seq, plan))

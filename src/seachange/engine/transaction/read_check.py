@@ -33,15 +33,15 @@ _ROWS_MAX = 2_000
 def find_concerned(txn: TransactionState, after: Seq, upto: Seq) -> Seq | None:
     """The first commit in (after, upto] that wrote a row which the transaction has read under a condition."""
     with txn.epoch.lock:
-        newest = txn.epoch.conflicts.newest_touching(txn.reads.conditional)
+        newest = txn.epoch.conflicts.newest_touching(txn.read_set.conditional)
     if newest <= after:
         return None
-    known = {index_id: _with_layouts(txn, reads.table) for index_id, reads in txn.reads.conditional.items()}
+    known = {index_id: _with_layouts(txn, reads.table) for index_id, reads in txn.read_set.conditional.items()}
     for entry in txn.epoch.catalog.follow(txn.epoch.epoch, after):
         if entry.seq > upto:
             break
-        for index_id in txn.reads.conditional.keys() & set(entry.touched):
-            if _concerns(txn, txn.reads.conditional[index_id], known[index_id], entry):
+        for index_id in txn.read_set.conditional.keys() & set(entry.touched):
+            if _concerns(txn, txn.read_set.conditional[index_id], known[index_id], entry):
                 return entry.seq
     return None
 
@@ -63,7 +63,7 @@ def _concerns(txn: TransactionState, reads: TableReads, table: Table, entry: Log
     if unknown or sum(part.rows for part in parts) > _ROWS_MAX:
         return True
     width = len(table.primary.key)
-    image = txn.epoch.image(table, table.primary, txn.snapshot)
+    image = txn.epoch.image(table, table.primary, txn.snapshot.seq)
 
     def meets(layout_id: LayoutId, stored: Row) -> bool:
         project = txn.parts.read_projection(table, layout_id)
@@ -73,7 +73,7 @@ def _concerns(txn: TransactionState, reads: TableReads, table: Table, entry: Log
     for op, layout_id, row in _changes(txn, table, entry):
         if op is not Op.TOMBSTONE and meets(layout_id, row):
             return True
-        old = image.get(row[:width], txn.snapshot) if op is not Op.INSERT else None
+        old = image.get(row[:width], txn.snapshot.seq) if op is not Op.INSERT else None
         if old is not None and meets(old.layout_id, old.row):
             return True
     return False

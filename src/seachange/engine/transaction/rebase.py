@@ -22,10 +22,12 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import RowsFit
 from seachange.engine.bulk.bulk_constraints import check_references
-from seachange.engine.constraints.foreign_key import ForeignKeys, WritingTransaction
+from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.encode.write_plan import EntryPlan, pick_columns
+from seachange.engine.reads.row_reads import RowReads
 from seachange.engine.transaction.rebase_entries import RebasedTable, TableRebase
 from seachange.engine.transaction.rebase_rows import (
     ACTION,
@@ -34,9 +36,9 @@ from seachange.engine.transaction.rebase_rows import (
     Move,
     keep_locks,
     move_of,
-    reading_at,
     refused,
 )
+from seachange.engine.transaction.undo import Undo
 from seachange.model.ids import ConstraintId, DescriptorId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import ForeignKey
@@ -51,10 +53,12 @@ _Reference = tuple[DescriptorId, ConstraintId, State]
 
 
 class Rebase:
-    def __init__(self, txn: WritingTransaction, used: dict[DescriptorId, int], foreign_keys: ForeignKeys) -> None:
+    def __init__(self, txn: TransactionState, reads: RowReads, foreign_keys: ForeignKeys, undo: Undo) -> None:
         self._txn = txn
-        self._used = used
+        self._used = txn.used
+        self._reads = reads
         self._foreign_keys = foreign_keys
+        self._undo = undo
 
     def _check_objects(self, newest: Container[DescriptorId]) -> None:
         """What the tables of this transaction draw from or are made of may have been dropped."""
@@ -85,21 +89,28 @@ class Rebase:
             else:
                 # It was only read, as of the snapshot.
                 del self._used[id_]
-        with reading_at(self._txn, at):
+        with self._txn.snapshot.reading_at(at):
             self._foreign_keys.check_deferred()
 
     def move(self, tables: Sequence[Table], at: Seq) -> None:
-        """The same for a transaction that goes on: these versions, as of `at`, are what it plans with from now on."""
-        for table in tables:
-            self._follow(table, at)
-        self._rebase([table for table in tables if self._plan_of(table.id) is not None], at)
+        """The same for a transaction that goes on: these versions, as of `at`, are what it plans with from now on. If
+        that cannot be, all is left as it was."""
+        mark = self._undo.mark()
+        try:
+            for table in tables:
+                self._follow(table, at)
+            self._rebase([table for table in tables if self._plan_of(table.id) is not None], at)
+        except BaseException:
+            self._undo.reset(mark)
+            raise
 
     def _rebase(self, tables: Sequence[Table], at: Seq) -> None:
         for table in tables:
             if self._txn.pending.changes(table):
                 raise refused(table.name, OWN_CHANGE)
         fits = self._txn.buffer.fits
-        rebase_writes(self._txn, self._foreign_keys, [move_of(self._txn, fits[t.id], t) for t in tables], at)
+        moves = [move_of(self._txn, fits[table.id], table) for table in tables]
+        rebase_writes(self._txn, self._reads, self._foreign_keys, moves, at)
 
     def _fits_as_it_is(self, now: Table, at: Seq) -> bool:
         """Whether rows that were written with the version before are as they would be with this one, and no other
@@ -112,7 +123,7 @@ class Rebase:
         )
 
     def _at_snapshot(self, table_id: DescriptorId) -> RowsFit | None:
-        snapshot = self._txn.snapshot
+        snapshot = self._txn.snapshot.seq
         before = self._txn.epoch.schema(snapshot).by_id.get(table_id)
         return None if before is None else RowsFit(before, snapshot)
 
@@ -154,22 +165,24 @@ class Rebase:
                 keep_locks(self._txn, rows, now, at)
 
 
-def rebase_writes(txn: WritingTransaction, foreign_keys: ForeignKeys, moves: Sequence[Move], at: Seq) -> None:
+def rebase_writes(
+    txn: TransactionState, reads: RowReads, foreign_keys: ForeignKeys, moves: Sequence[Move], at: Seq
+) -> None:
     """Rewrites everything that the transaction has written to some tables (rows in memory and staged files) from one
     version of them to another. See the top of the module."""
-    with reading_at(txn, at):
+    with txn.snapshot.reading_at(at):
         new = {move.now.id: list(_new_references(txn, move)) for move in moves}
     written = []
     for move in moves:
         indexes = {key.parent_index for _, key in new[move.now.id] if key.state in REFUSING}
         written.append(TableRebase(txn, move, at).run(indexes))
-    with reading_at(txn, at):
+    with txn.snapshot.reading_at(at):
         for rebased in written:
             foreign_keys.inserted(rebased.table, rebased.new)
             for key in rebased.table.foreign_keys:
                 if key.id in rebased.referred:
                     rows = Scan("SELECT * FROM referred", {}, {"referred": rebased.referred[key.id]})
-                    check_references(txn, rebased.table, key, rows, foreign_keys)
+                    check_references(txn, reads, rebased.table, key, rows, foreign_keys)
         for rebased in written:
             for child, key in new[rebased.table.id]:
                 if foreign_keys.needs_action(child, key, _left_keys(rebased, key)):
@@ -184,12 +197,14 @@ def _left_keys(rebased: RebasedTable, key: ForeignKey) -> set[Key]:
     return left | set(rebased.left.get(key.parent_index, ()))
 
 
-def _new_references(txn: WritingTransaction, move: Move) -> Iterator[Reference]:
+def _new_references(txn: TransactionState, move: Move) -> Iterator[Reference]:
     """Foreign keys that the statements did not know of which wrote the rows."""
     known = _references(txn, move.seq, move.old)
-    return (found for found in txn.references_to(move.now) if (found[0].id, found[1].id, found[1].state) not in known)
+    return (
+        found for found in txn.schema.references_to(move.now) if (found[0].id, found[1].id, found[1].state) not in known
+    )
 
 
-def _references(txn: WritingTransaction, at: Seq, table: Table) -> set[_Reference]:
+def _references(txn: TransactionState, at: Seq, table: Table) -> set[_Reference]:
     references = txn.epoch.schema(at).references.get(table.id, ())
     return {(child.id, key.id, key.state) for child, key in references}

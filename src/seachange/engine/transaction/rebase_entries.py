@@ -19,11 +19,11 @@ import pyarrow as pa
 from seachange import errors
 from seachange.engine.buffer.row_writer import RowWriter, duplicate_key
 from seachange.engine.buffer.staged import merge_deleted
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.bulk.bulk_rows import distinct_of
 from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
 from seachange.engine.constraints.computed_values import record_failures
-from seachange.engine.constraints.foreign_key import WritingTransaction
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.transaction.rebase_files import NEW, OLD, StagedPairs
@@ -62,7 +62,7 @@ class RebasedTable:
 
 
 class TableRebase:
-    def __init__(self, txn: WritingTransaction, move: Move, at: Seq) -> None:
+    def __init__(self, txn: TransactionState, move: Move, at: Seq) -> None:
         self._txn = txn
         self._move = move
         self._at = at

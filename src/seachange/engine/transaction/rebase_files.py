@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
 from seachange.engine.bulk.bulk_change import new_name, old_name
-from seachange.engine.constraints.foreign_key import WritingTransaction
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.transaction.rebase_rows import (
@@ -28,7 +28,6 @@ from seachange.engine.transaction.rebase_rows import (
     carry,
     check_converted,
     drawn_places,
-    reading_at,
     refused,
 )
 from seachange.model.ids import ColumnId, Seq
@@ -69,7 +68,7 @@ _FIXED = "place, base, had, has"
 class StagedPairs:
     """The pairs of one table, as a version sees them: `table` changes as they are carried on."""
 
-    def __init__(self, txn: WritingTransaction, sorter: Sorter, move: Move, buffer: IndexBuffer) -> None:
+    def __init__(self, txn: TransactionState, sorter: Sorter, move: Move, buffer: IndexBuffer) -> None:
         self._txn = txn
         self._sorter = sorter
         self._move = move
@@ -299,10 +298,10 @@ class StagedPairs:
         self._sorter.append("drawn", schema.empty_table())
         places = self._sorter.arrow(unknown, scan).column("place").combine_chunks()
         # A sequence may be as new as its column.
-        with reading_at(self._txn, at):
+        with self._txn.snapshot.reading_at(at):
             for first in self._txn.client.interrupts.each(range(0, len(places), _BATCH_ROWS)):
                 part = places.slice(first, _BATCH_ROWS)
-                values = [self._txn.defaults(column, len(part)) for column in columns]
+                values = [self._txn.sequences.defaults(column, len(part)) for column in columns]
                 arrays = [pa.array(v, field.type) for v, field in zip(values, list(schema)[1:], strict=True)]
                 self._sorter.append("drawn", pa.Table.from_arrays([part, *arrays], schema=schema))
 

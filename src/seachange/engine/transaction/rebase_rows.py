@@ -8,15 +8,14 @@ is read from there; only for rows that come with the transaction are values draw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.row_locks import claim_key
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer, RowsFit
 from seachange.engine.buffer.write_locks import LockedRow
-from seachange.engine.constraints.foreign_key import WritingTransaction
 from seachange.engine.encode.derive import Failures, compile_derivation
 from seachange.engine.encode.write_plan import EntryPlan, compile_read, is_drawn_unseen, pick_columns
 from seachange.model.ids import ColumnId, LayoutId, Seq
@@ -112,7 +111,7 @@ class Move:
             yield before, self.versions[begun:]
 
 
-def move_of(txn: WritingTransaction, fit: RowsFit, now: Table) -> Move:
+def move_of(txn: TransactionState, fit: RowsFit, now: Table) -> Move:
     """From the version that rows conform to, to a published one."""
     later = txn.epoch.schemas.versions(now.id, fit.table.version)
     return Move(fit.table, (*(table for table in later if table.version < now.version), now), fit.seq)
@@ -128,27 +127,18 @@ class Pair:
     new: Row | None
 
 
-def rebase_rows(txn: WritingTransaction, buffer: IndexBuffer, move: Move, at: Seq) -> list[Pair]:
+def rebase_rows(txn: TransactionState, buffer: IndexBuffer, move: Move, at: Seq) -> list[Pair]:
     """As the new version is at `at`, which the node has applied."""
     pairs = _bring(txn, list(_pairs(txn, move, buffer)), move, at, ROW_GONE)
     lacking = [column for column in move.lacking if column.generated is None]
     if lacking:
         # A sequence may be as new as its column.
-        with reading_at(txn, at):
+        with txn.snapshot.reading_at(at):
             pairs = _filled(txn, pairs, move.now, lacking, at)
     return pairs
 
 
-@contextmanager
-def reading_at(txn: WritingTransaction, at: Seq) -> Iterator[None]:
-    snapshot, txn.snapshot = txn.snapshot, at
-    try:
-        yield
-    finally:
-        txn.snapshot = snapshot
-
-
-def _bring(txn: WritingTransaction, pairs: list[Pair], move: Move, at: Seq, gone: Refused) -> list[Pair]:
+def _bring(txn: TransactionState, pairs: list[Pair], move: Move, at: Seq, gone: Refused) -> list[Pair]:
     """Rows of an old version as the newest one sees them. The key of one primary index may have been drawn when the
     one before it was built: so from each to the next."""
     for before, span in move.spans():
@@ -169,7 +159,7 @@ def drawn_places(move: Move, now: Table) -> dict[int, Column]:
 
 
 def _find_again(
-    txn: WritingTransaction, pairs: Sequence[Pair], move: Move, now: Table, at: Seq, gone: Refused
+    txn: TransactionState, pairs: Sequence[Pair], move: Move, now: Table, at: Seq, gone: Refused
 ) -> list[Pair]:
     """Another primary index knows nothing of what was written before it came: a row that it does not have would be
     back with the commit. One that was written since is a conflict. What was drawn for a row is known from there."""
@@ -187,7 +177,7 @@ def _find_again(
 # Rows that were locked.
 
 
-def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table, at: Seq) -> None:
+def keep_locks(txn: TransactionState, locked: Sequence[LockedRow], now: Table, at: Seq) -> None:
     """Others know the rows by another primary key by now: a change of theirs is a conflict all the same."""
     plan = txn.parts.write_plan(now).primary
     for lock in txn.client.interrupts.each(locked):
@@ -203,7 +193,7 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
 # Rows of the buffer.
 
 
-def _pairs(txn: WritingTransaction, move: Move, buffer: IndexBuffer) -> Iterator[Pair]:
+def _pairs(txn: TransactionState, move: Move, buffer: IndexBuffer) -> Iterator[Pair]:
     """As the old version sees them. The index may be younger than the statement that read a row: what was changed in
     between is a conflict."""
     table = move.old
@@ -213,7 +203,7 @@ def _pairs(txn: WritingTransaction, move: Move, buffer: IndexBuffer) -> Iterator
         yield Pair(entry.base, old, entry.row and _project(table, buffer.plan.layout_id, entry.row))
 
 
-def _committed(txn: WritingTransaction, table: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
+def _committed(txn: TransactionState, table: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
     found = txn.epoch.image(table, plan.index, base).get(key, base)
     return None if found is None else _project(table, found.layout_id, found.row)
 
@@ -227,7 +217,7 @@ def _project(table: Table, layout_id: LayoutId, row: Row) -> Row:
 
 
 def _carry_pairs(
-    txn: WritingTransaction, pairs: Sequence[Pair], old: Table, versions: Sequence[Table]
+    txn: TransactionState, pairs: Sequence[Pair], old: Table, versions: Sequence[Table]
 ) -> tuple[list[Pair], Failures]:
     gone, _ = carry(txn, [pair.old for pair in pairs if pair.old is not None], old, versions)
     new, failed = carry(txn, [pair.new for pair in pairs if pair.new is not None], old, versions)
@@ -237,9 +227,7 @@ def _carry_pairs(
     ], failed
 
 
-def carry(
-    txn: WritingTransaction, rows: list[Row], old: Table, versions: Sequence[Table]
-) -> tuple[list[Row], Failures]:
+def carry(txn: TransactionState, rows: list[Row], old: Table, versions: Sequence[Table]) -> tuple[list[Row], Failures]:
     """Rows of an old version as the newest one sees them: what was converted, by the expression in between, or by that
     of the old version, which files know nothing of."""
     failed = Failures()
@@ -252,14 +240,14 @@ def carry(
     return rows, failed
 
 
-def _converted(txn: WritingTransaction, table: Table, rows: list[Row], failed: Failures) -> list[Row]:
+def _converted(txn: TransactionState, table: Table, rows: list[Row], failed: Failures) -> list[Row]:
     if all(column.conversion is None for column in table.columns):
         return rows
     return list(txn.parts.write_plan(table).derive(rows, txn.parts.duck, failed))
 
 
 def _replace_columns(
-    txn: WritingTransaction, old: Table, new: Table, rows: list[Row], failed: Failures
+    txn: TransactionState, old: Table, new: Table, rows: list[Row], failed: Failures
 ) -> tuple[Table, list[Row]]:
     """Columns that took the place of others in one version, when the table had no rows: no row has both."""
     came = [c for c in new.columns if c.origin is not None and c.id not in old.column_by_id]
@@ -272,13 +260,13 @@ def _replace_columns(
     return both, derivation.derive([(*row, *(None for _ in came)) for row in rows], txn.parts.duck, failed)
 
 
-def check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> None:
+def check_converted(txn: TransactionState, now: Table, failed: Failures) -> None:
     """As long as a column is not in view, its change fails for a row without a value, and not the row."""
     for column_id, problem in failed.items():
         column = now.column_by_id.get(column_id)
         if column is not None and column.state is State.PUBLIC:
             # A statement in autocommit is run again.
-            raise refused(now.name, OTHER_COLUMN) if txn.is_autocommit else problem
+            raise refused(now.name, OTHER_COLUMN) if txn.mode.autocommit else problem
 
 
 # Values that are in no row of the buffer.
@@ -293,7 +281,7 @@ def is_lacking(column: Column, old: Table) -> bool:
     return (has_value or column.is_row_id) and not column.virtual and column.frozen is None
 
 
-def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
+def _filled(txn: TransactionState, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
     places = {column.id: now.columns.index(column) for column in lacking}
     seen = [column for column in lacking if column.state is State.PUBLIC]
     filled = []
@@ -304,16 +292,16 @@ def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking:
     return filled
 
 
-def _seen(txn: WritingTransaction, now: Table, old: Row, at: Seq) -> Row | None:
+def _seen(txn: TransactionState, now: Table, old: Row, at: Seq) -> Row | None:
     """The row as it is committed now. If it is another by now, the commit is a conflict."""
     key = pick_columns(now, now.primary.key)(old)
     found = txn.epoch.image(now, now.primary, at).get(key, at)
     return None if found is None else _project(now, found.layout_id, found.row)
 
 
-def _default(txn: WritingTransaction, column: Column) -> Any:
+def _default(txn: TransactionState, column: Column) -> Any:
     is_own = is_drawn(column) or column.is_row_id
-    return txn.defaults(column, 1)[0] if is_own else constant_value(column.type, column.default)
+    return txn.sequences.defaults(column, 1)[0] if is_own else constant_value(column.type, column.default)
 
 
 def _with(row: Row | None, values: dict[int, Any]) -> Row | None:

@@ -9,7 +9,7 @@ transaction may be resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
 
@@ -22,8 +22,9 @@ from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile,
 from seachange.engine.constraints.computed_values import published_conversion
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
+from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.validate import WriteSet, conflict_with, read_successors, validate
-from seachange.model.ids import CommitId, IndexId, KeyHash, Seq
+from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.log import (
     BelowFloor,
     Burned,
@@ -54,10 +55,6 @@ ATTEMPTS_MAX = 100
 REBASES_MAX = 10
 
 
-# Brings the buffer up to the newest versions of its tables.
-BringUp = Callable[[], None]
-
-
 @dataclass(slots=True)
 class _Draft:
     """A commit as it is put together."""
@@ -83,15 +80,16 @@ class _Draft:
             getattr(self, each.name).clear()
 
 
-def commit_transaction(txn: TransactionState, rebase: BringUp) -> Seq | None:
-    """After a refusal the staged files are the transaction's to keep or to abandon."""
+def commit_transaction(txn: TransactionState, rebase: Rebase, resumes: bool) -> Seq | None:
+    """`resumes`: its statements can be run again from the first one that met a conflict. After a refusal the staged
+    files are the transaction's to keep or to abandon."""
     draft = _Draft()
     try:
         _fill(txn, draft)
         if not draft.touched and not txn.pending and not txn.declared.jobs:
             return None
         with txn.parts.meters.commit():
-            committed = _submit(txn, draft, rebase)
+            committed = _submit(txn, draft, rebase, resumes)
         _abandon(txn, [*txn.buffer.useless_segments(), *draft.replaced])
         return committed
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
@@ -107,7 +105,7 @@ def _fill(txn: TransactionState, draft: _Draft) -> None:
         _add_entries(txn, draft, buffer)
         _add_staged(txn, draft, buffer)
     draft.listed += txn.buffer.listed
-    draft.watched += txn.reads.indexes
+    draft.watched += txn.read_set.indexes
     _add_declared(txn, draft)
 
 
@@ -186,7 +184,7 @@ def _remaining(txn: TransactionState, draft: _Draft, file: StagedFile) -> list[S
     return write_without(txn, file.plan, file.segment, np.array(sorted(file.deleted), dtype=np.int64))
 
 
-def _submit(txn: TransactionState, draft: _Draft, rebase: BringUp) -> Seq:
+def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool) -> Seq:
     validated = oldest = _oldest(txn, draft)
     sent_back, fenced, relabelled, is_listed = count(), count(), count(), False
     while True:
@@ -221,13 +219,13 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: BringUp) -> Seq:
                 _note_conflicts(txn, keys)
                 raise (published_conversion(txn) if txn.declared.unconverted else None) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REBASES_MAX:
-                txn.is_adapted = True
+                txn.buffer.note_adapted()
                 _redraft(txn, draft, rebase, is_listed)
                 oldest = _oldest(txn, draft)
             case Superseded() if txn.pending and next(relabelled) < REBASES_MAX and _rebase(txn):
                 pass
-            case CommitBlocked(key=key, strength=strength) if txn.write_locks.waits:
-                txn.write_locks.wait_for(key, strength)
+            case CommitBlocked(key=key, strength=strength) if txn.statement.context.waits:
+                txn.write_locks.wait_for(key, strength, resumes)
             case _:
                 raise refusal(outcome, txn)
 
@@ -235,7 +233,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: BringUp) -> Seq:
 def _oldest(txn: TransactionState, draft: _Draft) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     listed = [base for _, base in draft.listed]
-    return min([*draft.writes.values(), *txn.declared.shares.values(), *staged, *listed, txn.snapshot])
+    return min([*draft.writes.values(), *txn.declared.shares.values(), *staged, *listed, txn.snapshot.seq])
 
 
 def _send(txn: TransactionState, submission: Submission) -> Outcome:
@@ -263,9 +261,9 @@ def _rebase(txn: TransactionState) -> bool:
     return txn.pending.rebase({**schema.by_id, **schema.objects})
 
 
-def _redraft(txn: TransactionState, draft: _Draft, rebase: BringUp, is_listed: bool) -> None:
+def _redraft(txn: TransactionState, draft: _Draft, rebase: Rebase, is_listed: bool) -> None:
     """With the buffer on the newest versions of its tables."""
-    rebase()
+    rebase.run()
     _abandon_own(txn, draft)
     draft.clear()
     _fill(txn, draft)
@@ -292,10 +290,10 @@ def _list_keys(txn: TransactionState, draft: _Draft) -> None:
 def _list_reads(txn: TransactionState, draft: _Draft) -> None:
     """In the same way, reads by key. A writer of one of them from below then conflicts too, which it need not. A table
     that was scanned has no keys to list: touched again, it is a conflict anyway, or has to be looked at again."""
-    draft.read_keys += txn.reads.keys
-    draft.watched = [*txn.reads.scanned, *txn.reads.conditional]
+    draft.read_keys += txn.read_set.keys
+    draft.watched = [*txn.read_set.scanned, *txn.read_set.conditional]
     # A bulk write that brings a key which was looked for lists none: it must not pass unseen.
-    draft.touched += txn.reads.keyed - set(draft.touched)
+    draft.touched += txn.read_set.keyed - set(draft.touched)
 
 
 def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
@@ -308,7 +306,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         commit_id=CommitId(txn.parts.entropy.token(16)),
         validated=Seq(0),
         oldest=oldest,
-        versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
+        versions=tuple({**_relied_versions(txn), **txn.pending.versions()}.items()),
         writes=_written(draft),
         shares=tuple({*txn.declared.shares, *draft.read_keys, *txn.rights.shares()}),
         bulk=tuple({*draft.bulk, *txn.declared.relied_empty, *draft.watched}),
@@ -320,8 +318,13 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         generations=txn.pending.new_indexes(),
         jobs=tuple(txn.declared.jobs),
         actor=txn.client.actor,
-        reads=tuple({*txn.reads.names, *draft.changed_rows}),
+        reads=tuple({*txn.read_set.names, *draft.changed_rows}),
     )
+
+
+def _relied_versions(txn: TransactionState) -> dict[DescriptorId, int]:
+    """What the plans of the transaction depended on."""
+    return {**txn.rights.versions(), **txn.declared.relied, **txn.planned_versions()}
 
 
 def _written(draft: _Draft) -> tuple[KeyHash, ...]:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seachange import errors
 from seachange.changer.job import Job, read_job
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import Lease, leases_of
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
+from seachange.model.locking import ShownLock
 from seachange.model.pace import Pace
 from seachange.model.schema.actor import Actor
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import Segment
+from seachange.sql.compile.system_relations import without_private
 
 Row = tuple[Any, ...]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -47,8 +51,19 @@ class _Source(NamedTuple):
         return {id_: table for id_, table in tables.items() if self.actor.holds_any(table.access)}
 
 
-def system_rows(view: str, parts: NodeParts, epoch: EpochState, database: str, actor: Actor) -> list[Row]:
-    return list(_VIEWS[view](_Source(parts, epoch, database, actor)))
+@dataclass(frozen=True, slots=True)
+class SystemViews:
+    """`ViewPort`."""
+
+    state: TransactionState
+
+    def system_rows(self, view: str) -> list[Row]:
+        state, actor = self.state, self.state.rights.actor
+        rows = list(_VIEWS[view](_Source(state.parts, state.epoch, state.statement.session.database, actor)))
+        return rows if actor.superuser else without_private(view, rows)
+
+    def shown_locks(self) -> list[ShownLock]:
+        return self.state.epoch.tables.shown(table.id for table in self.state.schema.tables())
 
 
 def _moment(timestamp_us: int) -> dt.datetime:

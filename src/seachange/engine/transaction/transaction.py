@@ -1,7 +1,5 @@
-"""A transaction: a snapshot, a buffer of writes, pending descriptor changes, and their commit.
-
-What it knows of tables, what it reads and what it writes are layers of their own (`transaction_schema`,
-`transaction_reads`, `transaction_writes`); here it ends.
+"""A transaction, composed of parts: its state (snapshot, buffer, locks, declarations), what it reads, writes and
+defines, and how it goes back. Here it goes from statement to statement, and ends.
 
 **Invariant:** the commit is checked against everything since the snapshot at which each write was computed.
 """
@@ -9,133 +7,168 @@ What it knows of tables, what it reads and what it writes are layers of their ow
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.segment_staging import abandon
+from seachange.engine.buffer.transaction_state import begin_state
+from seachange.engine.constraints.foreign_key import ForeignKeys
+from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.context.deferral import find_deferrable
+from seachange.engine.context.statement_context import BLOCK, TransactionMode
+from seachange.engine.locks.session_context import SessionContext
+from seachange.engine.reads.row_reads import RowReads
+from seachange.engine.reads.table_uses import TableUses
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.transaction.advance import advance, is_current
-from seachange.engine.transaction.job_requests import ask_job
+from seachange.engine.transaction.definitions import Definitions
+from seachange.engine.transaction.own_rows import OwnTables
 from seachange.engine.transaction.rebase import Rebase
+from seachange.engine.transaction.row_writes import RowWrites
 from seachange.engine.transaction.submit import commit_transaction
-from seachange.engine.transaction.system_views import Row, system_rows
-from seachange.engine.transaction.transaction_writes import SavepointMark, TransactionWrites
+from seachange.engine.transaction.system_views import SystemViews
+from seachange.engine.transaction.transaction_jobs import TransactionJobs
+from seachange.engine.transaction.transaction_locks import TransactionLocks
+from seachange.engine.transaction.undo import Undo
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
-from seachange.model.jobs import JobId, JobRequest
-from seachange.model.locking import ShownLock
 from seachange.model.relation import RelationName
-from seachange.model.schema.descriptor import Table
-from seachange.sql.compile.system_relations import without_private
+from seachange.sql.compile.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
+from seachange.sql.port.port import TransactionPort
 
 
-class Transaction(TransactionWrites):
+class Transaction:
+    def __init__(
+        self,
+        parts: NodeParts,
+        epoch: EpochState,
+        isolation: Isolation,
+        as_of: Seq | None = None,
+        client: SessionContext | None = None,
+        may_write: bool = True,
+        mode: TransactionMode = BLOCK,
+    ) -> None:
+        state = self.state = begin_state(parts, epoch, isolation, as_of, client, may_write, mode)
+        self.schema = state.schema
+        uses = TableUses(state)
+        self.reads = RowReads(state, uses)
+        changes = RowChanges(state, uses)
+        self._foreign_keys = ForeignKeys(state, self.reads, changes)
+        self.undo = Undo(state, self._foreign_keys)
+        self.writes = RowWrites(state, self.reads, changes, self._foreign_keys, self.undo)
+        self.locks = TransactionLocks(state, uses)
+        self.definitions = Definitions(state, uses, self.locks)
+        self.port = TransactionPort(
+            statement=state.statement,
+            names=state.schema,
+            schema=state.schema,
+            rights=state.rights,
+            reads=self.reads,
+            locks=self.locks,
+            sequences=state.sequences,
+            writes=self.writes,
+            undo=self.undo,
+            definitions=self.definitions,
+            own_rows=OwnTables(state, self.reads, self._foreign_keys),
+            jobs=TransactionJobs(state),
+            views=SystemViews(state),
+        )
+        # What is read lazily, later in the transaction, stays as it was.
+        self.pins = SnapshotPins()
+        self._is_open = True
+        epoch.tables.enter(state.snapshot.ticket, state.write_locks)
+
     # Statements.
+
+    def known(self) -> dict[str, Any]:
+        """The values that functions return about the transaction in this statement."""
+        statement, rights = self.state.statement, self.state.rights
+        who = {SESSION_ROLE: rights.actor.user, SESSION_USER: statement.session.session_user}
+        return {**statement.moments, SESSION_SCHEMA: self.state.schema.current_schema, **who}
 
     def start_statement(self) -> None:
         """READ COMMITTED: the next statement sees what is committed now. At every level, it may do what roles and
         access lists say now."""
-        self.shapes.begin_statement()
+        self.state.shapes.begin_statement()
         self._start()
 
     def _start(self) -> None:
-        self.tape.rewind()
-        self._statement_us = self.parts.clock.wall_us()
-        head = self.epoch.catch_up()
-        self.rights.renew()
-        if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
+        state, snapshot = self.state, self.state.snapshot
+        state.statement.start()
+        head = state.epoch.catch_up()
+        state.rights.renew()
+        if snapshot.is_past or state.isolation is not Isolation.READ_COMMITTED:
             return
-        if not is_current(self, head):
-            advance(self, head)
-        self.snapshot, self.is_held = head, False
-        if self.buffer.is_empty and not self.pending and not self.declared.locked:
-            limits = [limit.seq for limit in self.shapes.limits.values()]
-            self.epoch.registry.move(self._ticket, min([head, *limits]))
+        if not is_current(state, head):
+            advance(state, self._rebase, head)
+        snapshot.advance(head)
+        if state.buffer.is_empty and not state.pending and not state.declared.locked:
+            snapshot.pin(min([head, *(limit.seq for limit in state.shapes.limits.values())]))
+
+    @property
+    def _rebase(self) -> Rebase:
+        return Rebase(self.state, self.reads, self._foreign_keys, self.undo)
 
     def renew_snapshot(self, seq: int) -> bool:
         """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
         it can be shown what is committed now."""
-        if self.isolation is not Isolation.READ_COMMITTED or self.is_held:
+        if self.state.isolation is not Isolation.READ_COMMITTED or self.state.snapshot.is_held:
             return False
         self._forget_attempt()
         self._start()
-        return self.snapshot >= seq
+        return self.state.snapshot.seq >= seq
 
     def _forget_attempt(self) -> None:
         """Tables that the statement has used first, and has not written to yet, may have another shape when it is run
         again: that is the first which its client sees."""
-        locked = {row.table.id for row in self.declared.locked}
-        for id_ in self.shapes.forget_attempt():
+        locked = {row.table.id for row in self.state.declared.locked}
+        for id_ in self.state.shapes.forget_attempt():
             if id_ not in locked:
-                self.used.pop(id_, None)
+                self.state.used.pop(id_, None)
 
     def see_locked(self) -> None:
         """After LOCK TABLE: at READ COMMITTED, and in a transaction that has read nothing yet, what was committed
         before the lock was granted is there."""
-        if self.isolation is Isolation.READ_COMMITTED:
+        state = self.state
+        if state.isolation is Isolation.READ_COMMITTED:
             self._forget_attempt()
             self._start()
-        elif not self.read_only and not self.used and self.buffer.is_empty and not self.pending:
-            self.snapshot = self._look()
+        elif not state.snapshot.is_past and not state.used and state.buffer.is_empty and not state.pending:
+            state.snapshot.look_again()
 
     def go_back(self, seq: int) -> None:
         """The statement under way is run again as of a limit."""
-        if seq >= self.snapshot:
-            raise errors.Bug(detail=f"a statement as of {self.snapshot} was sent back to {seq}")
+        self.state.snapshot.go_back(Seq(seq))
         self._forget_attempt()
-        self.tape.rewind()
-        self.snapshot, self.is_held = Seq(seq), True
-
-    def rebase(self, tables: Sequence[Table], at: Seq) -> None:
-        mark = self.mark()
-        try:
-            Rebase(self, self.used, self._foreign_keys).move(tables, at)
-        except BaseException:
-            self.reset(mark)
-            raise
-
-    def back_to(self, mark: SavepointMark) -> None:
-        super().back_to(mark)
-        # What stood against the head may have gone with what was done since.
-        self.shapes.limits.clear()
-        # So has what was declared of rows that were locked before, if their table has moved since.
-        for row in self.declared.locked:
-            self.used[row.table.id] = min(row.table.version, self.used.get(row.table.id, row.table.version))
+        self.state.statement.tape.rewind()
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
         """Constraints that become immediate are checked at once; if that fails, they stay as they were."""
-        tables = self.tables()
+        tables = self.state.schema.tables()
         found = None if names is None else [key for name in names for key in find_deferrable(tables, name)]
         self._foreign_keys.set_deferral(found, deferred)
 
-    def system_rows(self, view: str) -> list[Row]:
-        rows = system_rows(view, self.parts, self.epoch, self.session.database, self.actor)
-        return rows if self.actor.superuser else without_private(view, rows)
-
-    def shown_locks(self) -> list[ShownLock]:
-        return self.epoch.tables.shown(table.id for table in self.tables())
-
-    def request_job(self, job_id: JobId, request: JobRequest) -> None:
-        if not self.actor.superuser:
-            raise errors.InsufficientPrivilege(detail="permission denied: only superusers change jobs")
-        ask_job(self.parts.catalog, job_id, request)
+    # The end.
 
     @property
     def has_writes(self) -> bool:
-        return not self.buffer.is_empty or bool(self.pending) or bool(self.declared.jobs)
+        return not self.state.buffer.is_empty or bool(self.state.pending) or bool(self.state.declared.jobs)
 
     def commit(self, resume: Callable[[], bool] | None = None) -> Seq | None:
         """Makes the writes durable and visible to all; gives their sequence, None if there was nothing to commit.
         `resume` is asked after a conflict to bring the writes up to date; it says whether they are."""
-        if not self._open:
+        if not self._is_open:
             raise errors.ActiveTransaction(detail="the transaction has ended")
         try:
-            self.write_locks.resumes = resume is not None
-            with self.epoch.noticing_end():
+            with self.state.epoch.noticing_end():
                 return self._commit(resume)
         except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
             # It is unknown whether the files are referred to: they stay intents of this epoch.
             raise
         except errors.Error:
-            self._abandon(self.buffer.staged_segments())
+            self._abandon_staged()
             raise
         finally:
             self._close()
@@ -144,39 +177,38 @@ class Transaction(TransactionWrites):
         if self._foreign_keys.deferred:
             # What is checked now is no longer known when the statements are run again.
             resume = None
-            self._settle_deferred()
+            self._check_deferred()
         while self.has_writes:
             try:
-                return self._submit()
+                # What is left to do is about the newest versions.
+                self.state.shapes.limits.clear()
+                return commit_transaction(self.state, self._rebase, resumes=resume is not None)
             except errors.SerializationFailure as problem:
                 if resume is None or isinstance(problem, errors.StaleNode) or not resume():
                     raise
         return None
 
-    def _submit(self) -> Seq | None:
-        # What is left to do is about the newest versions.
-        self.shapes.limits.clear()
-        return commit_transaction(self, Rebase(self, self.used, self._foreign_keys).run)
-
-    def _settle_deferred(self) -> None:
+    def _check_deferred(self) -> None:
         self.start_statement()
-        deferred = self._foreign_keys.deferred
         while True:
             try:
                 self._foreign_keys.check_deferred()
                 return
             except errors.StatementHeld as held:
-                self._foreign_keys.deferred = deferred
                 self.go_back(held.seq)
 
     def rollback(self) -> None:
-        if self._open:
+        if self._is_open:
             self._close()
-            self._abandon(self.buffer.staged_segments())
+            self._abandon_staged()
+
+    def _abandon_staged(self) -> None:
+        abandon(self.state, [segment.id for segment in self.state.buffer.staged_segments()])
 
     def _close(self) -> None:
-        self._open = False
-        self.epoch.tables.leave(self._ticket)
-        self.write_locks.release()
-        self.holds.release()
-        self.epoch.registry.leave(self._ticket)
+        state = self.state
+        self._is_open = False
+        state.epoch.tables.leave(state.snapshot.ticket)
+        state.write_locks.release()
+        self.pins.release()
+        state.epoch.registry.leave(state.snapshot.ticket)

@@ -46,14 +46,14 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
         if conflict is None and keys.listed:
             conflict = epoch.conflicts.find_listed(keys.listed)
         if conflict is None:
-            conflict = txn.reads.find_conflict(epoch.conflicts, txn.snapshot)
+            conflict = txn.read_set.find_conflict(epoch.conflicts, txn.snapshot.seq)
         bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
     if conflict is None:
         conflict = _replaced(txn, validated)
     if conflict is not None:
         raise conflict_with(conflict)
-    if txn.reads.conditional:
-        conflict = find_concerned(txn, max(checked, txn.snapshot), validated)
+    if txn.read_set.conditional:
+        conflict = find_concerned(txn, max(checked, txn.snapshot.seq), validated)
         if conflict is not None:
             raise conflict_with(conflict)
     for seq, segments in bulk:
@@ -83,12 +83,12 @@ def _replaced(txn: TransactionState, upto: Seq) -> Seq | None:
 def read_successors(txn: TransactionState, upto: Seq) -> dict[IndexId, list[tuple[Seq, IndexId | None]]]:
     """By the primary index of a table that was read: those that took its place up to a sequence, each with the
     publication that made it so."""
-    if not txn.reads.indexes or txn.snapshot == upto:
+    if not txn.read_set.indexes or txn.snapshot.seq == upto:
         return {}
     found = {}
-    for table in txn.epoch.schema(txn.snapshot).by_id.values():
-        if table.primary.id in txn.reads.indexes and not txn.pending.changes(table):
-            later = txn.epoch.schemas.primaries(table.id, txn.snapshot, upto)
+    for table in txn.epoch.schema(txn.snapshot.seq).by_id.values():
+        if table.primary.id in txn.read_set.indexes and not txn.pending.changes(table):
+            later = txn.epoch.schemas.primaries(table.id, txn.snapshot.seq, upto)
             later = [(seq, index_id) for seq, index_id in later if index_id != table.primary.id]
             if later:
                 found[table.primary.id] = later

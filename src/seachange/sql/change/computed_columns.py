@@ -61,6 +61,6 @@ def evaluate_stable(statement: DdlStatement, port: TransactionPort) -> dict[str,
             continue
         if default.volatility is not Volatility.VOLATILE:
             text = "".join(default.pieces)
-            (value,) = port.defaults(Column(ColumnId(0), definition.name, type_, default=text), 1)
+            (value,) = port.sequences.defaults(Column(ColumnId(0), definition.name, type_, default=text), 1)
             found[text] = format_canonical(type_, value)
     return found

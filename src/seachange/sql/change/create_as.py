@@ -73,7 +73,7 @@ def _is_numeric(duck_type: str) -> bool:
 
 def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:
     try:
-        port.relation(statement.table.schema or port.current_schema, statement.table.name)
+        port.names.relation(statement.table.schema or port.schema.current_schema, statement.table.name)
     except errors.UndefinedTable:
         return False
     return True

@@ -72,8 +72,14 @@ def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Ch
     tables, known = tables_of(statements, port), descriptors_of(statements, port)
     # The statement would wait for a running change, so the plan ignores it.
     rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
-    catalog = KnownSchema(rested, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
-    release = release_of(port.release)
+    catalog = KnownSchema(
+        rested,
+        _Sizes(tables, port),
+        port.schema.dropped_tables(),
+        port.statement.search_path,
+        port.statement.session.database,
+    )
+    release = release_of(port.definitions.release)
     return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
 
 
@@ -139,7 +145,7 @@ class _Sizes(Mapping[TableId, TableSize]):
 
     def __getitem__(self, table_id: TableId) -> TableSize:
         if table_id not in self._known:
-            self._known[table_id] = self._port.size(self._tables[table_id])
+            self._known[table_id] = self._port.reads.size(self._tables[table_id])
         return self._known[table_id]
 
     def __iter__(self) -> Iterator[TableId]:

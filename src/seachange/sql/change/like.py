@@ -35,8 +35,8 @@ def expand_likes(statement: statements.DdlStatement, port: TransactionPort) -> l
     indexes: list[statements.DdlStatement] = []
     # From the last, so that the positions of the others stay valid.
     for like in reversed(statement.likes):
-        table = port.table(like.source.schema, like.source.name)
-        port.check_access(table, "SELECT")
+        table = port.names.table(like.source.schema, like.source.name)
+        port.rights.check_access(table, "SELECT")
         columns[like.position : like.position] = _columns(table, like, port)
         if "constraints" in like.including:
             expanded = replace(expanded, rules=(*_checks(table), *expanded.rules))
@@ -74,7 +74,7 @@ def _default(column: Column, port: TransactionPort) -> statements.Default | None
         return statements.ConstantDefault(found[1].replace("''", "'"), quoted=True)
     names = []
     for id_ in column.default_sequences:
-        sequence = port.object_by_id(id_)
+        sequence = port.schema.object_by_id(id_)
         assert isinstance(sequence, Sequence)
         names.append(RelationName(sequence.schema, sequence.name))
         text = text.replace(f"nextval({id_})", statements.sequence_call(names[-1]))
@@ -83,7 +83,7 @@ def _default(column: Column, port: TransactionPort) -> statements.Default | None
 
 def _identity(column: Column, port: TransactionPort) -> statements.IdentityDefinition:
     assert column.identity is not None
-    sequence = port.object_by_id(column.identity.sequence_id)
+    sequence = port.schema.object_by_id(column.identity.sequence_id)
     assert isinstance(sequence, Sequence)
     options = statements.SequenceOptions(
         type=sequence.type,

@@ -67,7 +67,7 @@ def _types_of(
     types: dict[str, statements.ColumnType] = {}
     # The planner reports a missing table.
     with suppress(errors.UndefinedTable, errors.WrongObjectType):
-        table = port.table(statement.table.schema, statement.table.name)
+        table = port.names.table(statement.table.schema, statement.table.name)
         types |= {column.name: column.type for column in table.columns}
     if isinstance(statement, statements.AlterTable):
         types |= {a.column.name: a.column.type for a in statement.actions if isinstance(a, statements.AddColumn)}

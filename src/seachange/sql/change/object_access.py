@@ -46,7 +46,7 @@ def kind_of(descriptor: Descriptor) -> ObjectKind:
 
 def check_roles(names: Iterable[str], port: TransactionPort) -> None:
     """Raises UndefinedObject unless the roles that a statement names exist."""
-    roles = find_roles(port.objects())
+    roles = find_roles(port.schema.objects())
     for name in names:
         if name != PUBLIC_ROLE and not role_exists(name, roles):
             raise errors.UndefinedObject(kind="role", name=name)
@@ -67,7 +67,7 @@ def check_named_roles(statement: statements.DdlStatement, port: TransactionPort)
 def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, grantable: bool = False) -> None:
     what = describe(descriptor)
     denial = f"must be owner of {what}" if privilege == OWNER else f"permission denied for {what}"
-    port.require(OnObject(descriptor.id, (privilege,), grantable), denial)
+    port.rights.require(OnObject(descriptor.id, (privilege,), grantable), denial)
 
 
 def check_plan(
@@ -104,7 +104,7 @@ def _check_touched(
     elif all(isinstance(part, elements.ForeignKeyParent) for part in parts):
         _require(before, "REFERENCES", port)
     elif isinstance(statement, DROPS):
-        port.require(drop_right(before, port), f"must be owner of {describe(before)}")
+        port.rights.require(drop_right(before, port), f"must be owner of {describe(before)}")
     else:
         _require(before, OWNER, port)
 
@@ -114,8 +114,8 @@ def drop_right(found: Descriptor, port: TransactionPort) -> Right:
     own = OnObject(found.id, (OWNER,))
     if isinstance(found, Schema | Database | Role):
         return own
-    schema = port.schema_right(found.schema, OWNER)
-    return schema if schema is not None and port.allows(schema) else own
+    schema = port.rights.schema_right(found.schema, OWNER)
+    return schema if schema is not None and port.rights.allows(schema) else own
 
 
 def _check_creation(
@@ -131,16 +131,16 @@ def _check_creation(
         # The default schema gets a descriptor when one of its attributes is first set.
         if isinstance(statement, statements.CreateSchema):
             denial = f"permission denied for database {entry.database}"
-            port.require(_database_right(entry.database, "CREATE", known), denial)
+            port.rights.require(_database_right(entry.database, "CREATE", known), denial)
         else:
-            port.require(RoleAttribute("superuser"), f"permission denied for schema {entry.name}")
+            port.rights.require(RoleAttribute("superuser"), f"permission denied for schema {entry.name}")
         return
     if is_temporary(entry.schema):
         denial = f'permission denied to create temporary tables in database "{entry.database}"'
-        port.require(_database_right(entry.database, "TEMPORARY", known), denial)
+        port.rights.require(_database_right(entry.database, "TEMPORARY", known), denial)
         return
     denial = f"permission denied for schema {entry.schema}"
-    port.require(port.schema_right(entry.schema, "CREATE") or RoleAttribute("superuser"), denial)
+    port.rights.require(port.rights.schema_right(entry.schema, "CREATE") or RoleAttribute("superuser"), denial)
 
 
 def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Descriptor]) -> Right:
@@ -153,15 +153,15 @@ def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Desc
 def without_lost_roles(kept: Table, port: TransactionPort) -> Table:
     """A dropped table does not prevent its roles from being dropped. If its owner was dropped, the role that runs
     UNDROP owns it."""
-    roles, access = find_roles(port.objects()), kept.access
-    owner = access.owner if role_exists(access.owner, roles) else port.actor.user
+    roles, access = find_roles(port.schema.objects()), kept.access
+    owner = access.owner if role_exists(access.owner, roles) else port.rights.actor.user
     left = tuple(p for p in access.privileges if p.role == PUBLIC_ROLE or role_exists(p.role, roles))
     return replace(kept, access=replace(access, owner=owner, privileges=left))
 
 
 def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
     """A new object is owned by the role that creates it, with that role's default privileges."""
-    actor = port.actor
+    actor = port.rights.actor
     access = created.access
     owner = actor.user if access.owner == DEFAULT_ROLE else access.owner
     granted = _default_privileges(created, owner, port)
@@ -171,7 +171,7 @@ def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
 
 
 def _default_privileges(created: Descriptor, owner: str, port: TransactionPort) -> tuple[RolePrivileges, ...]:
-    creator = find_roles(port.objects()).get(owner)
+    creator = find_roles(port.schema.objects()).get(owner)
     if creator is None or isinstance(created, Role):
         return ()
     kind = _GRANTED_AS.get(kind_of(created), kind_of(created))

@@ -29,7 +29,7 @@ def is_own_work(plan: ChangePlan, port: TransactionPort) -> bool:
     """Whether the plan waits for writers of such tables only, and reads rows of no others. A foreign key may refer to
     any table: the commit relies on the keys that its rows refer to, which a writer that does not know the foreign key
     yet lists when it removes them."""
-    return all(table_id is not None and port.is_own(table_id) for table_id in _tables_waited_for(plan))
+    return all(table_id is not None and port.own_rows.is_own(table_id) for table_id in _tables_waited_for(plan))
 
 
 def _tables_waited_for(plan: ChangePlan) -> Iterator[TableId | None]:
@@ -58,9 +58,9 @@ def run_own_change(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort
             continue
         for op in part.ops(stage):
             assert isinstance(op, BackfillIndexes | Validate)
-            port.run_own(op)
+            port.own_rows.run_own(op)
     rely(changed, catalog.descriptors, now, port)
-    port.fence(plan.change.fenced | (plan.then.change.fenced if plan.then is not None else frozenset()))
+    port.definitions.fence(plan.change.fenced | (plan.then.change.fenced if plan.then is not None else frozenset()))
 
 
 def _publish_stage(

@@ -49,12 +49,12 @@ def check_needs(statement: statements.Statement, port: TransactionPort) -> None:
     """Raises 42501 unless the role has the required privileges on the named objects. Missing objects are reported
     later, by the code that looks them up."""
     # The bootstrap superuser has every privilege.
-    if port.actor is ROOT:
+    if port.rights.actor is ROOT:
         return
     for need in needs_of(statement):
         finder = _FINDERS.get(need.place)
         for right, denial in finder(statement, need, port) if finder is not None else ():
-            port.require(right, denial)
+            port.rights.require(right, denial)
 
 
 # Names.
@@ -106,28 +106,28 @@ def new_name(statement: statements.Statement) -> RelationName | None:
 
 
 def _find(kind: ObjectKind, name: RelationName, port: TransactionPort) -> Descriptor | None:
-    path = port.search_path if name.schema is None else (name.schema,)
+    path = port.statement.search_path if name.schema is None else (name.schema,)
     match kind:
         case ObjectKind.DATABASE:
-            return next((d for d in port.objects() if isinstance(d, Database) and d.name == name.name), None)
+            return next((d for d in port.schema.objects() if isinstance(d, Database) and d.name == name.name), None)
         case ObjectKind.SCHEMA:
-            return next((d for d in port.objects() if isinstance(d, Schema) and d.name == name.name), None)
+            return next((d for d in port.schema.objects() if isinstance(d, Schema) and d.name == name.name), None)
         case ObjectKind.TYPE:
-            types = [d for d in port.objects() if isinstance(d, EnumType) and d.name == name.name]
+            types = [d for d in port.schema.objects() if isinstance(d, EnumType) and d.name == name.name]
             return next((d for schema in path for d in types if d.schema == schema), None)
         case ObjectKind.INDEX:
-            tables = [t for t in port.tables() if any(index.name == name.name for index in t.indexes)]
+            tables = [t for t in port.names.tables() if any(index.name == name.name for index in t.indexes)]
             return next((t for schema in path for t in tables if t.schema == schema), None)
         case _:
             try:
-                return port.relation(name.schema, name.name)
+                return port.names.relation(name.schema, name.name)
             except errors.UndefinedTable:
                 return None
 
 
 def _objects(statement: statements.Statement, port: TransactionPort) -> Iterator[Descriptor]:
     if isinstance(statement, statements.UndropTable):
-        dropped = [kept for kept in port.dropped_tables() if kept.name == statement.table.name]
+        dropped = [kept for kept in port.schema.dropped_tables() if kept.name == statement.table.name]
         yield from dropped[-1:]
     kind, names = named_objects(statement)
     found = (_find(kind, name, port) for name in names)
@@ -148,7 +148,7 @@ def _unsaid(statement: statements.Statement, port: TransactionPort) -> Iterator[
 
 def _on_objects(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     for kind, name in _unsaid(statement, port):
-        yield OnUnsaid(kind, port.session.database, name, OWNER), f"must be owner of {kind} {name}"
+        yield OnUnsaid(kind, port.statement.session.database, name, OWNER), f"must be owner of {kind} {name}"
     for found in _objects(statement, port):
         if need.right == GRANT_OPTION:
             assert isinstance(statement, statements.Grant)
@@ -174,7 +174,7 @@ def _denial(found: Descriptor, right: str) -> str:
 def _in_schema(name: str, right: str, port: TransactionPort, of: str | None = None) -> Found:
     if is_temporary(name) or name == OWN_SCHEMA:
         return
-    found = port.schema_right(name, right, of)
+    found = port.rights.schema_right(name, right, of)
     if found is not None:
         yield found, f"permission denied for schema {name}"
 
@@ -197,13 +197,13 @@ def _takes_name(action: object) -> bool:
 def _on_schemas_of_owner(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     assert isinstance(statement, statements.ChangeOwner)
     for found in _objects(statement, port):
-        if not isinstance(found, Schema | Database | Role) and port.access_of(found).owner != statement.role:
+        if not isinstance(found, Schema | Database | Role) and port.rights.access_of(found).owner != statement.role:
             yield from _in_schema(found.schema, need.right, port, statement.role)
 
 
 def _on_new_schema(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     name = new_name(statement)
-    schema = (name.schema or port.current_schema) if name is not None else None
+    schema = (name.schema or port.schema.current_schema) if name is not None else None
     if schema is not None:
         yield from _in_schema(schema, need.right, port)
 
@@ -238,7 +238,7 @@ def _foreign_keys(statement: statements.Statement) -> Iterator[statements.Foreig
 
 
 def _on_database(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
-    name = port.session.database
+    name = port.statement.session.database
     yield database_right(name, need.right, port), f"permission denied for database {name}"
 
 

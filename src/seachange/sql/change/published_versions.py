@@ -72,7 +72,7 @@ def rely(
                 pass
     relied = {id_ for id_ in used - set(changed) if id_ in after.descriptors}
     check_relied(relied, port)
-    port.rely_on(after.descriptors[id_] for id_ in relied)
+    port.definitions.rely_on(after.descriptors[id_] for id_ in relied)
 
 
 def publish_version(
@@ -85,7 +85,7 @@ def publish_version(
     """Gives the version as it is published: what only DuckDB knows of it has been filled in."""
     dropped = next((table for table in reversed(kept) if after is not None and table.id == after.id), None)
     if before is None and isinstance(after, Table) and dropped is not None:
-        port.revive(dropped, after)
+        port.definitions.revive(dropped, after)
         return after
     if isinstance(after, Table):
         assert before is None or isinstance(before, Table)
@@ -96,5 +96,5 @@ def publish_version(
         after = resolve_view(before if isinstance(before, View) else None, after, port, duck)
     if before is None and after is not None:
         after = give_to_creator(after, port)
-    port.publish(before, after)
+    port.definitions.publish(before, after)
     return after

@@ -66,40 +66,40 @@ def run_role(statement: statements.RoleStatement, port: TransactionPort, run: Ru
 
 def _role(name: str, port: TransactionPort) -> Role:
     """The bootstrap superuser gets a descriptor when one of its attributes is first set."""
-    found = find_roles(port.objects()).get(name)
+    found = find_roles(port.schema.objects()).get(name)
     if found is None and name == DEFAULT_ROLE:
         found = Role(_new_id(port), 1, name, True, True, True, True)
-        port.publish(None, found)
+        port.definitions.publish(None, found)
     if found is None:
         raise errors.UndefinedObject(kind="role", name=name)
     return found
 
 
 def _new_id(port: TransactionPort) -> DescriptorId:
-    return DescriptorId(port.allocate_ids(1)[0])
+    return DescriptorId(port.definitions.allocate_ids(1)[0])
 
 
 def _publish(before: Role, port: TransactionPort, **changes: Any) -> None:
     after = replace(before, version=before.version + 1, **changes)
     if replace(after, version=before.version) != before:
-        port.publish(before, after)
+        port.definitions.publish(before, after)
 
 
 def _check_may_change(port: TransactionPort, superuser: bool = False) -> None:
     needed = "SUPERUSER" if superuser else "CREATEROLE"
     right = RoleAttribute("superuser" if superuser else "create_role")
-    port.require(right, f"permission denied: only roles with {needed} may do that")
+    port.rights.require(right, f"permission denied: only roles with {needed} may do that")
 
 
 def _create(statement: statements.CreateRole, port: TransactionPort) -> None:
     options = statement.options
     _check_may_change(port, bool(options.superuser))
-    if role_exists(statement.name, find_roles(port.objects())):
+    if role_exists(statement.name, find_roles(port.schema.objects())):
         raise errors.DuplicateObject(kind="role", name=statement.name)
     check_roles((*options.member_of, *options.members), port)
     given = _given(options)
     role = Role(_new_id(port), 1, statement.name, **given, password=_verifier(options, None, port))
-    port.publish(None, role)
+    port.definitions.publish(None, role)
     _change_members(statements.GrantRoles(options.member_of, (statement.name,)), port)
     _change_members(statements.GrantRoles((statement.name,), options.members), port)
 
@@ -124,18 +124,22 @@ def _verifier(options: statements.RoleOptions, before: str | None, port: Transac
         return None
     if options.password is None:
         return before
-    return options.password if is_verifier(options.password) else make_verifier(options.password, port.salt(SALT_BYTES))
+    return (
+        options.password
+        if is_verifier(options.password)
+        else make_verifier(options.password, port.definitions.salt(SALT_BYTES))
+    )
 
 
 def _alter(statement: statements.AlterRole, port: TransactionPort) -> None:
     options, role = statement.options, _role(statement.name, port)
     given = _given(options)
     # Every role may change its own password.
-    if given or options.members or statement.name != port.actor.user:
+    if given or options.members or statement.name != port.rights.actor.user:
         _check_may_change(port, role.superuser or options.superuser is not None)
     if statement.name == DEFAULT_ROLE and given.get("superuser") is False:
         raise errors.FeatureNotSupported(feature=f"role {DEFAULT_ROLE} that is no superuser", instead="Use another.")
-    if (options.no_password or options.password is not None) and port.has_fixed_password(role.name):
+    if (options.no_password or options.password is not None) and port.definitions.has_fixed_password(role.name):
         raise errors.FixedPassword(role=role.name)
     _publish(role, port, **given, password=_verifier(options, role.password, port))
 
@@ -143,10 +147,10 @@ def _alter(statement: statements.AlterRole, port: TransactionPort) -> None:
 def _rename(statement: statements.RenameRole, port: TransactionPort) -> None:
     _check_may_change(port)
     role = _role(statement.name, port)
-    if role_exists(statement.new_name, find_roles(port.objects())):
+    if role_exists(statement.new_name, find_roles(port.schema.objects())):
         raise errors.DuplicateObject(kind="role", name=statement.new_name)
     uses = _uses(role.name, port)
-    if uses or role.name in (DEFAULT_ROLE, port.actor.user):
+    if uses or role.name in (DEFAULT_ROLE, port.rights.actor.user):
         raise errors.FeatureNotSupported(
             feature=f"renaming role {role.name}, on which {uses[0] if uses else 'the session'} depends,",
             instead="Create another role, REASSIGN OWNED to it, and drop this one.",
@@ -157,13 +161,13 @@ def _rename(statement: statements.RenameRole, port: TransactionPort) -> None:
 def _drop(statement: statements.DropRoles, port: TransactionPort, notices: list[str]) -> None:
     _check_may_change(port)
     for name in statement.names:
-        roles = find_roles(port.objects())
+        roles = find_roles(port.schema.objects())
         if not role_exists(name, roles):
             if not statement.if_exists:
                 raise errors.UndefinedObject(kind="role", name=name)
             notices.append(f'role "{name}" does not exist, skipping')
             continue
-        if name in (DEFAULT_ROLE, port.actor.user):
+        if name in (DEFAULT_ROLE, port.rights.actor.user):
             raise errors.ObjectInUse(detail=f"role {name} cannot be dropped")
         _check_may_change(port, roles[name].superuser)
         uses = _uses(name, port)
@@ -172,7 +176,7 @@ def _drop(statement: statements.DropRoles, port: TransactionPort, notices: list[
         for other in roles.values():
             if name in other.member_of:
                 _publish(other, port, **_without(other, name))
-        port.publish(roles[name], None)
+        port.definitions.publish(roles[name], None)
 
 
 def _without(role: Role, other: str) -> dict[str, tuple[str, ...]]:
@@ -185,7 +189,7 @@ def _without(role: Role, other: str) -> dict[str, tuple[str, ...]]:
 def _uses(name: str, port: TransactionPort) -> list[str]:
     """The objects that the role owns or has privileges on."""
     found = []
-    for each in (*port.every_table(), *port.every_object()):
+    for each in (*port.schema.every_table(), *port.schema.every_object()):
         if isinstance(each, Role):
             if each.name != name and any(default.role == name for default in each.defaults):
                 found.append(f"default privileges of role {each.name}")
@@ -199,7 +203,7 @@ def _uses(name: str, port: TransactionPort) -> list[str]:
 def _change_members(statement: statements.GrantRoles, port: TransactionPort) -> None:
     check_roles((*statement.roles, *statement.members), port)
     for granted in statement.roles:
-        port.require(AdminOf(granted), f'permission denied to grant role "{granted}"')
+        port.rights.require(AdminOf(granted), f'permission denied to grant role "{granted}"')
         for member in statement.members:
             _change_member(granted, member, statement, port)
 
@@ -210,7 +214,7 @@ def _change_member(granted: str, member: str, statement: statements.GrantRoles, 
         changes = _without(role, granted)
         _publish(role, port, **({"admin_of": changes["admin_of"]} if statement.admin else changes))
         return
-    if member in memberships(granted, find_roles(port.objects())):
+    if member in memberships(granted, find_roles(port.schema.objects())):
         raise errors.InvalidGrantOption(detail=f'role "{granted}" is a member of role "{member}"')
     admin = (*role.admin_of, *([granted] if statement.admin else []))
     joined = tuple(dict.fromkeys((*role.member_of, granted)))
@@ -220,7 +224,7 @@ def _change_member(granted: str, member: str, statement: statements.GrantRoles, 
 def _change_defaults(statement: statements.ChangeDefaultPrivileges, port: TransactionPort) -> None:
     check_roles((*statement.creators, *statement.roles), port)
     names = PRIVILEGES[statement.kind] if statement.privileges == ("ALL",) else statement.privileges
-    creators = statement.creators or (port.actor.user,)
+    creators = statement.creators or (port.rights.actor.user,)
     _check_member(creators, port)
     for creator in creators:
         role = _role(creator, port)
@@ -240,7 +244,7 @@ def _change_defaults(statement: statements.ChangeDefaultPrivileges, port: Transa
 
 def _comment(statement: statements.CommentOnRole, port: TransactionPort) -> None:
     role = _role(statement.name, port)
-    if role.name != port.actor.user:
+    if role.name != port.rights.actor.user:
         _check_may_change(port, role.superuser)
     comments = (PartComment(statement.text),) if statement.text else ()
     _publish(role, port, access=replace(role.access, comments=comments))
@@ -253,17 +257,17 @@ def _change_settings(statement: statements.ChangeSettings, port: TransactionPort
         change_database_settings(statement, database, port)
         return
     role = _role(statement.role, port)
-    if role.name != port.actor.user:
+    if role.name != port.rights.actor.user:
         _check_may_change(port, role.superuser)
     _publish(role, port, settings=changed_role_settings(statement, role, database, port))
 
 
 def _database(name: str, port: TransactionPort, run: Run) -> Database:
     """The default database gets a descriptor when one of its attributes is first set."""
-    found = find_database(name, port.objects())
+    found = find_database(name, port.schema.objects())
     if found is None and name == DEFAULT_DATABASE:
         run(statements.ChangeOwner(ObjectKind.DATABASE, RelationName(None, name), DEFAULT_ROLE))
-        found = find_database(name, port.objects())
+        found = find_database(name, port.schema.objects())
     if found is None:
         raise errors.InvalidDatabaseName(name=name)
     return found
@@ -275,11 +279,11 @@ def _database(name: str, port: TransactionPort, run: Run) -> Database:
 def _check_member(names: Iterable[str], port: TransactionPort) -> None:
     check_roles(names, port)
     for name in names:
-        port.require(MemberOf(name), f'permission denied: not a member of role "{name}"')
+        port.rights.require(MemberOf(name), f'permission denied: not a member of role "{name}"')
 
 
 def _owned(owners: Iterable[str], port: TransactionPort) -> list[Descriptor]:
-    every = (*port.tables(), *port.objects())
+    every = (*port.names.tables(), *port.schema.objects())
     return [found for found in every if not isinstance(found, Role) and found.access.owner in owners]
 
 
@@ -296,16 +300,16 @@ def _drop_owned(statement: statements.DropOwned, port: TransactionPort, run: Run
         )
     for found in _owned(statement.owners, port):
         # It may have been dropped together with another object.
-        if isinstance(found, Table) and port.table_by_id(found.id) is not None:
+        if isinstance(found, Table) and port.schema.table_by_id(found.id) is not None:
             run(statements.DropTable((_name(found),), cascade=statement.cascade))
-        elif not isinstance(found, Table | Database) and port.object_by_id(found.id) is not None:
+        elif not isinstance(found, Table | Database) and port.schema.object_by_id(found.id) is not None:
             run(statements.DropObjects(kind_of(found), (_name(found),), cascade=statement.cascade))
-    for found in (*port.tables(), *port.objects()):
+    for found in (*port.names.tables(), *port.schema.objects()):
         held = [] if isinstance(found, Role) else [p for p in found.access.privileges if p.role in statement.owners]
         kind = kind_of(found) if held else ObjectKind.TABLE
         granted = ObjectKind.TABLE if kind is ObjectKind.VIEW else kind
         for each in held:
             run(statements.Grant(each.privileges, granted, (_name(found),), (each.role,), revoke=True))
-    for role in find_roles(port.objects()).values():
+    for role in find_roles(port.schema.objects()).values():
         kept = tuple(d for d in role.defaults if d.role not in statement.owners and role.name not in statement.owners)
         _publish(role, port, defaults=kept)

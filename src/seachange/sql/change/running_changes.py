@@ -34,10 +34,10 @@ def check_change(change: Change, port: TransactionPort) -> None:
     """
     found: dict[JobId, Exclusion] = {}
     touched = {descriptor_of(target.element) for target in change.targets}
-    for record in port.unfinished_jobs():
+    for record in port.jobs.unfinished_jobs():
         for id_ in touched.intersection(record.descriptors):
             job = read_job(record)
-            if not _is_before(job, port.queue_place):
+            if not _is_before(job, port.jobs.queue_place):
                 continue
             # The kind of a queued change is not known until it is planned.
             running = classify(job.change, id_) if job.queued is None else ChangeKind.WORK
@@ -49,7 +49,7 @@ def check_change(change: Change, port: TransactionPort) -> None:
                 found[record.id] = exclusion
     if found:
         raise Busy(found, touched)
-    port.check_newest(touched)
+    port.definitions.check_newest(touched)
 
 
 def _is_before(job: Job, place: JobId | None) -> bool:
@@ -61,15 +61,15 @@ def check_named(statement: DdlStatement, port: TransactionPort) -> None:
     """The same for a statement that cannot be planned now: if a table that it names is being changed, it may be
     possible later."""
     names = {name.name for name in relations_named(statement)}
-    named = {table.id for table in port.tables() if not names.isdisjoint(_names_of(table))}
+    named = {table.id for table in port.names.tables() if not names.isdisjoint(_names_of(table))}
     found = [
         record.id
-        for record in port.unfinished_jobs()
-        if named.intersection(record.descriptors) and _is_before(read_job(record), port.queue_place)
+        for record in port.jobs.unfinished_jobs()
+        if named.intersection(record.descriptors) and _is_before(read_job(record), port.jobs.queue_place)
     ]
     if found:
         raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), named)
-    port.check_newest(named)
+    port.definitions.check_newest(named)
 
 
 def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:
@@ -79,8 +79,8 @@ def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:
         return
     found = [
         record.id
-        for record in port.unfinished_jobs()
-        if not set(ids).isdisjoint(record.descriptors) and _is_before(read_job(record), port.queue_place)
+        for record in port.jobs.unfinished_jobs()
+        if not set(ids).isdisjoint(record.descriptors) and _is_before(read_job(record), port.jobs.queue_place)
     ]
     if found:
         raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), set(ids))

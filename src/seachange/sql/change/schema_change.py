@@ -51,7 +51,7 @@ class _Sizes(Mapping[TableId, TableSize]):
         self._tables = tables
 
     def __getitem__(self, table_id: TableId) -> TableSize:
-        return TableSize(rows=0 if self._port.is_empty(self._tables[table_id].primary.id) else 1)
+        return TableSize(rows=0 if self._port.definitions.is_empty(self._tables[table_id].primary.id) else 1)
 
     def __iter__(self) -> Iterator[TableId]:
         return iter(self._tables)
@@ -65,9 +65,11 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     tables = {table.id: table for table in tables_of([statement], port)}
     known = descriptors_of([statement], port)
     # Only UNDROP needs them.
-    dropped = port.dropped_tables() if isinstance(statement, UndropTable) else ()
+    dropped = port.schema.dropped_tables() if isinstance(statement, UndropTable) else ()
     kept = tuple(without_lost_roles(table, port) for table in dropped)
-    catalog = KnownSchema(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
+    catalog = KnownSchema(
+        known, _Sizes(port, tables), kept, port.statement.search_path, port.statement.session.database
+    )
     check_named_roles(statement, port)
     check_needs(statement, port)
     plan = _plan(statement, catalog, port)
@@ -77,7 +79,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
     _refuse_unfit(plan)
-    if needs_job and not port.is_autocommit and is_own_work(plan, port):
+    if needs_job and not port.statement.is_autocommit and is_own_work(plan, port):
         hold_database(statement, known.values(), port)
         run_own_change(plan, catalog, port, duck)
         notices.extend(plan.notices)
@@ -88,7 +90,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         release = release_of(plan.change.release)
         plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release)
         at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
-    if needs_job and not port.is_autocommit:
+    if needs_job and not port.statement.is_autocommit:
         raise errors.FeatureNotSupported(
             feature="this change of a table that has rows in a transaction block",
             instead="Send the statement alone, outside of a block. EXPLAIN (DDL) shows what it takes.",
@@ -100,24 +102,24 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         after = apply_ops(after, plan.ops(stage))
     verify_outcome(plan, after, known, duck)
     for table_id in plan.change.empty:
-        port.rely_on_empty(tables[table_id].primary.id)
+        port.definitions.rely_on_empty(tables[table_id].primary.id)
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
         publish_version(known.get(id_), after.descriptors.get(id_), kept, port, duck)
     # Bump the version of tables assumed empty, so that inserts in flight are fenced.
     for table_id in plan.change.empty - changed:
-        port.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
+        port.definitions.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
     rely(changed, known, after, port)
-    if needs_job or port.asks_for_job:
+    if needs_job or port.jobs.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
         passed = any(stage.is_publication for stage in at_once)
-        port.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
+        port.jobs.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
     if not needs_job:
-        port.fence(plan.change.fenced)
+        port.definitions.fence(plan.change.fenced)
     notices.extend(plan.notices)
     if needs_job:
-        sizes = {id_: port.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}
+        sizes = {id_: port.reads.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}
         notices.extend(advise(plan, replace(catalog, sizes=sizes)))
     return Result(command_tag(statement))
 
@@ -126,7 +128,7 @@ def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) 
     if isinstance(statement, DropIndex):
         # It may name an object that a running change is about to add.
         check_named(statement, port)
-    release = release_of(port.release)
+    release = release_of(port.definitions.release)
     try:
         return plan_statements(catalog, [statement], _fresh_ids(port), evaluate_stable(statement, port), release)
     except errors.Error:
@@ -137,7 +139,7 @@ def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) 
 
 def _fresh_ids(port: TransactionPort) -> Iterator[int]:
     while True:
-        yield from port.allocate_ids(_ID_BLOCK)
+        yield from port.definitions.allocate_ids(_ID_BLOCK)
 
 
 def _refuse_unfit(plan: ChangePlan) -> None:

@@ -64,5 +64,5 @@ def _settle(action: statements.AlterAction, port: TransactionPort) -> statements
 
 def _moment(word: str, port: TransactionPort) -> str:
     type_ = _TYPES[word]
-    (value,) = port.defaults(Column(ColumnId(0), word, type_, default=f"({word})"), 1)
+    (value,) = port.sequences.defaults(Column(ColumnId(0), word, type_, default=f"({word})"), 1)
     return f"CAST({quote_text(str(format_canonical(type_, value)))} AS {type_.duckdb})"

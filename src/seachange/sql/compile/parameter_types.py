@@ -50,7 +50,7 @@ def _tables(tree: exp.Expr, port: TransactionPort) -> Iterator[tuple[str, Table]
         if is_virtual_relation(place, folded(node.this)):
             continue
         try:
-            relation = port.relation(place, folded(node.this))
+            relation = port.names.relation(place, folded(node.this))
         except errors.Error:
             # A name defined by WITH, or one for which the statement fails at run time.
             continue

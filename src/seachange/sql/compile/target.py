@@ -17,7 +17,7 @@ from seachange.sql.compile.system_relations import is_system
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.duck.operands import NULL, DefaultValue, Given, Operand
 from seachange.sql.pgcatalog.scan import find_relation
-from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.port import SequencePort, TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.text.tree import OVERRIDING
 
@@ -33,7 +33,7 @@ class DmlTarget:
             raise errors.NotInPrerequisiteState(detail=f"view {self.schema}.{self.name} cannot be changed")
         if find_relation(self.schema, self.name) is not None:
             raise errors.InsufficientPrivilege(detail=f'"{self.name}" is a system catalog')
-        found = port.relation(self.schema, self.name)
+        found = port.names.relation(self.schema, self.name)
         if isinstance(found, View):
             raise errors.NotInPrerequisiteState(detail=f'view "{self.name}" is read-only')
         if not isinstance(found, Table):
@@ -42,7 +42,7 @@ class DmlTarget:
 
     def find_table(self, port: TransactionPort) -> Table | None:
         """None if it is a view or sequence."""
-        found = port.relation(self.schema, self.name)
+        found = port.names.relation(self.schema, self.name)
         return found if isinstance(found, Table) else None
 
 
@@ -88,17 +88,17 @@ def with_default(column: Column, operand: Operand) -> Operand:
 def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], rows: list[Row], table: Table) -> None:
     """Fills computed defaults into rows, in place; `places` are the row numbers, by the position of the column."""
     for position, numbers in places.items():
-        values = port.defaults(table.columns[position], len(numbers))
+        values = port.sequences.defaults(table.columns[position], len(numbers))
         for number, value in zip(numbers, values, strict=True):
             rows[number] = (*rows[number][:position], value, *rows[number][position + 1 :])
 
 
-def missing_values(port: TransactionPort, column: Column, count: int) -> list[Any]:
+def missing_values(sequences: SequencePort, column: Column, count: int) -> list[Any]:
     """The values of a column for rows that do not provide one."""
     if is_computed(column):
         return [None] * count
     if is_drawn(column):
-        return port.defaults(column, count)
+        return sequences.defaults(column, count)
     return [constant_value(column.type, column.default)] * count
 
 

@@ -265,9 +265,11 @@ def bind_types(
     holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None, values: Sequence[Any] = ()
 ) -> list[str] | None:
     """The texts for the holes; None if none matters. `values` are those of the parameters."""
-    if not holes or not (port.has_enums or any(not isinstance(hole, Compared) or hole.matters for hole in holes)):
+    if not holes or not (
+        port.schema.has_enums or any(not isinstance(hole, Compared) or hole.matters for hole in holes)
+    ):
         return None
-    known = find or port.relation
+    known = find or port.names.relation
     return [_text(hole, port, known, values) for hole in holes]
 
 
@@ -362,9 +364,9 @@ def _cast_type(hole: UserCast, port: TransactionPort) -> str:
 
 
 def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
-    found = {(o.schema, o.name): o for o in port.objects() if isinstance(o, EnumType)}
-    for schema in port.search_path if name.schema is None else (name.schema,):
-        port.note_name(schema, name.name)
+    found = {(o.schema, o.name): o for o in port.schema.objects() if isinstance(o, EnumType)}
+    for schema in port.statement.search_path if name.schema is None else (name.schema,):
+        port.schema.note_name(schema, name.name)
         if (schema, name.name) in found:
             return found[schema, name.name]
     raise errors.UndefinedObject(kind="type", name=name)
@@ -384,7 +386,7 @@ def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
         return ".rtrim(' ')"
     if hole.braced and {type_.kind for type_ in types} == {Kind.JSONB}:
         return f".{PREFIX}json_constant()"
-    type_ = port.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
+    type_ = port.schema.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
     listed = next(iter(types)) if len(types) == 1 else None
     if listed is None or listed.element is None:
         return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
@@ -413,6 +415,6 @@ def _find_relation(schema: str | None, name: str, find: FindTable) -> object:
 
 def enum_types(port: TransactionPort) -> dict[str, SqlType]:
     """The column types, by DuckDB's names for enum types."""
-    enums = [found for found in port.objects() if isinstance(found, EnumType)]
+    enums = [found for found in port.schema.objects() if isinstance(found, EnumType)]
     types = {labels_of(enum).duckdb: SqlType(TEXT.kind, enum=enum.id) for enum in reversed(enums) if enum.values}
     return types | {f"{name}[]": array_of(type_) for name, type_ in types.items()}

@@ -21,8 +21,8 @@ ArrowSource = Any
 
 
 def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
-    port.check_access(table, "INSERT")
-    port.begin_write(table, reads=False)
+    port.rights.check_access(table, "INSERT")
+    port.locks.begin_write(table, reads=False)
     reader = _reader(source)
     known = table.column_by_name
     for name in reader.schema.names:
@@ -31,7 +31,9 @@ def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
         # As with COPY, values of an identity column may be given.
         check_assigned(known[name], None, "insert into", overriding="system")
     schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
-    return port.insert_arrow(table, pa.RecordBatchReader.from_batches(schema, _convert(port, reader, table, schema)))
+    return port.writes.insert_arrow(
+        table, pa.RecordBatchReader.from_batches(schema, _convert(port, reader, table, schema))
+    )
 
 
 def _reader(source: ArrowSource) -> pa.RecordBatchReader:
@@ -54,7 +56,7 @@ def _convert(
             if column.name in present:
                 arrays.append(convert_array(batch.column(column.name), column.name, column.type))
             elif is_drawn(column):
-                arrays.append(pa.array(port.defaults(column, batch.num_rows), field.type))
+                arrays.append(pa.array(port.sequences.defaults(column, batch.num_rows), field.type))
             else:
                 # Generated columns are computed when rows are stored.
                 value = None if column.generated is not None else constant_value(column.type, column.default)

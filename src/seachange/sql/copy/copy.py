@@ -55,8 +55,8 @@ class CopyIn:
 
     def run(self, file: TextIO | BinaryIO) -> int:
         """The file is binary if the format is."""
-        self._port.check_access(self._table, "INSERT")
-        self._port.begin_write(self._table, reads=False)
+        self._port.rights.check_access(self._table, "INSERT")
+        self._port.locks.begin_write(self._table, reads=False)
         if self._format.binary:
             records: Iterator[tuple[int, Sequence[Any]]] = read_binary_records(cast(BinaryIO, file))
         else:
@@ -69,14 +69,14 @@ class CopyIn:
         first = list(islice(rows, ROWS_MAX + 1))
         if len(first) > ROWS_MAX:
             return self._insert(self._batches(chain(first, rows)))
-        self._port.insert(self._table, self._whole_rows(first))
+        self._port.writes.insert(self._table, self._whole_rows(first))
         return len(first)
 
     def _insert(self, batches: Iterator[pa.RecordBatch]) -> int:
         """Loads more rows than a transaction buffers."""
         reader = pa.RecordBatchReader.from_batches(self._schema, batches)
         try:
-            return self._port.insert_arrow(self._table, reader)
+            return self._port.writes.insert_arrow(self._table, reader)
         except Exception as error:
             # Arrow reports an error of the file as one of its own.
             if self._failure is not None:
@@ -99,7 +99,7 @@ class CopyIn:
                     records = read_records(Resumed(text, file), format_, lines)
                     yield from self._batches(self._rows(records))
                     return
-                self._port.pause(0)
+                self._port.statement.pause(0)
                 yield self._batch(columns, len(columns[0]))
                 lines += text.count("\n", 0, end)
                 text = text[end:] + read_block(file, lines)
@@ -109,7 +109,7 @@ class CopyIn:
 
     def _rows(self, records: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[Row]:
         try:
-            for line, fields in self._port.each(records):
+            for line, fields in self._port.statement.each(records):
                 yield self._convert(line, fields)
         except errors.Error as error:
             self._failure = error
@@ -132,7 +132,7 @@ class CopyIn:
 
     def _whole_rows(self, rows: list[Row]) -> list[Row]:
         given = dict(zip((c.id for c in self._columns), zip(*rows, strict=True), strict=True)) if rows else {}
-        columns = [given.get(c.id) or missing_values(self._port, c, len(rows)) for c in self._table.columns]
+        columns = [given.get(c.id) or missing_values(self._port.sequences, c, len(rows)) for c in self._table.columns]
         return list(zip(*columns, strict=True))
 
     def _batches(self, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
@@ -144,7 +144,9 @@ class CopyIn:
     def _batch(self, columns: Sequence[pa.Array], rows: int) -> pa.RecordBatch:
         given = dict(zip((c.name for c in self._columns), columns, strict=True))
         arrays = [
-            given[c.name] if c.name in given else pa.array(missing_values(self._port, c, rows), arrow_type(c.type))
+            given[c.name]
+            if c.name in given
+            else pa.array(missing_values(self._port.sequences, c, rows), arrow_type(c.type))
             for c in self._table.visible_columns
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -115,7 +115,7 @@ def _vectorised(run: Callable[..., list[int | None]], arguments: int) -> Callabl
         caller = _CALLERS[session[0].as_py()]
         try:
             assert caller.port is not None
-            values = run(caller.port, len(session), *(argument.to_pylist() for argument in given))
+            values = run(caller.port.sequences, len(session), *(argument.to_pylist() for argument in given))
             return pa.array(values, pa.int64())
         except errors.Error as error:
             caller.failure = error

@@ -93,7 +93,7 @@ def draw_arrays(
     completed = list(arrays)
     for position in positions:
         column = table.visible_columns[position]
-        completed[position] = pa.array(port.defaults(column, len(arrays[position])), arrow_type(column.type))
+        completed[position] = pa.array(port.sequences.defaults(column, len(arrays[position])), arrow_type(column.type))
     return completed
 
 

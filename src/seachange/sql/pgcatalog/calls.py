@@ -188,7 +188,7 @@ def _serial_sequence(context: Context, table: str, column: str) -> str | None:
 def _sequence_last_value(context: Context, oid: int) -> int | None:
     for sequence in context.facts.sequences:
         if object_oid(sequence.id) == oid:
-            state = context.port.sequence_state(sequence)
+            state = context.port.sequences.sequence_state(sequence)
             return state.last if state.called else None
     return None
 
@@ -221,7 +221,7 @@ def _current_schemas(context: Context, implicit: bool) -> list[str]:
 
 def _current_setting(context: Context, name: str, missing_ok: bool | None) -> str | None:
     try:
-        return context.port.session.setting(name.lower())
+        return context.port.statement.session.setting(name.lower())
     except errors.UndefinedObject:
         if missing_ok:
             return None
@@ -229,26 +229,26 @@ def _current_setting(context: Context, name: str, missing_ok: bool | None) -> st
 
 
 def _set_config(context: Context, name: str, value: str | None, local: bool | None) -> str:
-    return context.port.session.set_setting(name.lower(), value, bool(local))
+    return context.port.statement.session.set_setting(name.lower(), value, bool(local))
 
 
 def _backend_pid(context: Context) -> int:
-    return context.port.session.number
+    return context.port.statement.session.number
 
 
 def _sleep(context: Context, seconds: float) -> str:
-    context.port.pause(max(seconds, 0.0))
+    context.port.statement.pause(max(seconds, 0.0))
     return ""
 
 
 def _size(context: Context, relation: str) -> int:
     oid = regclassin(context, relation)
     found = context.facts.relation_by_oid.get(oid)
-    return context.port.size(found).bytes if isinstance(found, Table) else 0
+    return context.port.reads.size(found).bytes if isinstance(found, Table) else 0
 
 
 def _database_size(context: Context, name: str) -> int:
-    return sum(context.port.size(table).bytes for table in context.facts.tables)
+    return sum(context.port.reads.size(table).bytes for table in context.facts.tables)
 
 
 def _size_pretty(context: Context, size: int) -> str:

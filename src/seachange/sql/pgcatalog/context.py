@@ -11,16 +11,18 @@ from seachange.sql.port.port import TransactionPort
 
 def catalog_of(port: TransactionPort) -> KeptCatalog:
     """The schema as of the statement, with the transaction's own changes."""
-    session = port.session
-    tables = tuple(table for table in port.tables() if _is_seen(table, port))
-    objects = tuple(found for found in port.objects() if _is_seen(found, port))
-    return CATALOGS.get(Facts(tables, objects, session.database, session.user, port.search_path, port.actor))
+    session = port.statement.session
+    tables = tuple(table for table in port.names.tables() if _is_seen(table, port))
+    objects = tuple(found for found in port.schema.objects() if _is_seen(found, port))
+    return CATALOGS.get(
+        Facts(tables, objects, session.database, session.user, port.statement.search_path, port.rights.actor)
+    )
 
 
 def _is_seen(found: Descriptor, port: TransactionPort) -> bool:
     """Temporary tables and their parts are visible only to their session."""
     schema = getattr(found, "schema", "")
-    return not is_temporary(schema) or schema == port.temporary_schema
+    return not is_temporary(schema) or schema == port.statement.temporary_schema
 
 
 class PortContext:

@@ -138,7 +138,7 @@ def _split(context: Context, arguments: tuple[str | None, ...], count: int) -> t
     """The role that is asked about, and the other arguments."""
     given = [argument for argument in arguments if argument is not None]
     if len(given) == count:
-        return context.port.actor, given
+        return context.port.rights.actor, given
     return actor_of(_role_name(context, given[0]), context.facts.role_objects), given[1:]
 
 

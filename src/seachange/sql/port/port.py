@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -66,8 +67,8 @@ class SessionView(Protocol):
         """Of each prepared statement the name, text and types of parameters, and whether PREPARE has made it."""
 
 
-class SessionPort(Protocol):
-    """The session of a statement, and what ends the statement."""
+class StatementPort(Protocol):
+    """The statement under way: its session, and what ends it."""
 
     @property
     def session(self) -> SessionView: ...
@@ -79,10 +80,6 @@ class SessionPort(Protocol):
     @property
     def search_path(self) -> tuple[str, ...]:
         """The schemas in which names without one are looked for; some may not exist."""
-
-    @property
-    def current_schema(self) -> str | None:
-        """The first of them that exists."""
 
     @property
     def temporary_schema(self) -> str | None:
@@ -98,9 +95,6 @@ class SessionPort(Protocol):
     def handed(self) -> dict[str, pa.Table]:
         """Rows that one part of a statement gives to those behind it."""
 
-    def system_rows(self, view: str) -> Sequence[Row]:
-        """The rows of a system view, as of now."""
-
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items, until the statement is cancelled."""
 
@@ -108,8 +102,8 @@ class SessionPort(Protocol):
         """Waits so long, or until the statement is cancelled."""
 
 
-class SchemaPort(Protocol):
-    """Descriptors as of the snapshot of the statement, with the changes of its transaction."""
+class NamePort(Protocol):
+    """Relations by name, as the statement sees them."""
 
     def table(self, schema: str | None, name: str) -> Table:
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
@@ -118,6 +112,14 @@ class SchemaPort(Protocol):
         """The same of any kind."""
 
     def tables(self) -> tuple[Table, ...]: ...
+
+
+class SchemaPort(Protocol):
+    """Descriptors as of the snapshot of the statement, with the changes of its transaction."""
+
+    @property
+    def current_schema(self) -> str | None:
+        """The first schema of the search path that exists."""
 
     @property
     def has_enums(self) -> bool:
@@ -173,12 +175,6 @@ class RightsPort(Protocol):
     def schema_right(self, name: str, privilege: str, of: str | None = None) -> Right | None:
         """A privilege on a schema of the database, of the role or of another; None for a schema of the system."""
 
-    def salt(self, count: int) -> bytes:
-        """Random bytes."""
-
-    def has_fixed_password(self, role: str) -> bool:
-        """Whether the environment of the server sets the role's password."""
-
 
 class ReadPort(Protocol):
     """Rows as of the snapshot, with those that the transaction has written."""
@@ -213,25 +209,11 @@ class ReadPort(Protocol):
 
 
 class LockPort(Protocol):
-    """Locks of the transaction and of its session."""
-
-    def lock_rows(
-        self,
-        table: Table,
-        keys: Sequence[Row],
-        strength: LockStrength,
-        policy: LockPolicy,
-        most: int | None = None,
-    ) -> Sequence[bool]:
-        """Locks rows read in this statement, by their primary keys, until the transaction ends; says which of them
-        (with SKIP others' rows are left out, and at most `most` are locked). LockNotAvailable with NOWAIT."""
+    """Locks on tables, databases, and advisory ones."""
 
     def begin_write(self, table: Table, reads: bool = True) -> None:
         """Takes the table lock of a writer, before anything is computed. A statement that `reads` and had to wait is
         run again, to see what the other transaction has done."""
-
-    def shown_locks(self) -> Sequence[ShownLock]:
-        """The locks on tables of the session's database."""
 
     def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
         """Takes or releases an advisory lock; whether it did."""
@@ -241,7 +223,7 @@ class LockPort(Protocol):
 
 
 class SequencePort(Protocol):
-    """Sequences, whose values do not depend on the transaction."""
+    """Values that do not depend on the snapshot: those of sequences and of defaults."""
 
     def next_values(self, name: RelationName, count: int) -> Sequence[int]:
         """Values of a sequence, which are never returned again, even after a rollback."""
@@ -257,17 +239,12 @@ class SequencePort(Protocol):
 
     def sequence_state(self, sequence: SequenceObject) -> SequenceState: ...
 
-
-class WritePort(Protocol):
-    """Changes of rows. A statement that fails goes back to its mark."""
-
-    def mark(self) -> Any:
-        """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""
-
-    def reset(self, mark: Any) -> None: ...
-
     def defaults(self, column: Column, count: int) -> list[Any]:
         """Values of a default that is an expression, one for each of so many rows."""
+
+
+class WritePort(Protocol):
+    """Changes and locks of rows."""
 
     def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows with the keys of indexes that are expressions in the places of their virtual columns, and followed,
@@ -278,6 +255,17 @@ class WritePort(Protocol):
 
     def check(self, table: Table, rows: Sequence[Row]) -> None:
         """Raises on a row that breaks a CHECK constraint, whether it is to be written or not."""
+
+    def lock_rows(
+        self,
+        table: Table,
+        keys: Sequence[Row],
+        strength: LockStrength,
+        policy: LockPolicy,
+        most: int | None = None,
+    ) -> Sequence[bool]:
+        """Locks rows read in this statement, by their primary keys, until the transaction ends; says which of them
+        (with SKIP others' rows are left out, and at most `most` are locked). LockNotAvailable with NOWAIT."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Adds rows; the hidden rowid is filled in where it is None. UniqueViolation, NotNullViolation."""
@@ -302,6 +290,15 @@ class WritePort(Protocol):
         `table.columns` with the rows' values, then the new values of the assigned ones. Returns the number of rows."""
 
 
+class UndoPort(Protocol):
+    """Points to go back to."""
+
+    def mark(self) -> Any:
+        """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""
+
+    def reset(self, mark: Any) -> None: ...
+
+
 class DefinitionPort(Protocol):
     """Changes of descriptors."""
 
@@ -322,12 +319,6 @@ class DefinitionPort(Protocol):
     def rely_on_empty(self, index_id: IndexId) -> None:
         """The commit is refused if the index, which was found empty, has rows by then."""
 
-    def is_own(self, table_id: TableId) -> bool:
-        """Whether the transaction has created or emptied the table, so that no other transaction sees its rows."""
-
-    def run_own(self, op: BackfillIndexes | Validate) -> None:
-        """Builds indexes of such a table, or validates a constraint of it, over its rows."""
-
     def fence(self, table_ids: Collection[TableId]) -> None:
         """After this commit, no transaction commits that planned with an older version of these tables."""
 
@@ -336,6 +327,22 @@ class DefinitionPort(Protocol):
     @property
     def release(self) -> int:
         """Of the rules by which changes are planned."""
+
+    def salt(self, count: int) -> bytes:
+        """Random bytes."""
+
+    def has_fixed_password(self, role: str) -> bool:
+        """Whether the environment of the server sets the role's password."""
+
+
+class OwnRowsPort(Protocol):
+    """Backfills and validations of rows that only this transaction sees."""
+
+    def is_own(self, table_id: TableId) -> bool:
+        """Whether the transaction has created or emptied the table, so that no other transaction sees its rows."""
+
+    def run_own(self, op: BackfillIndexes | Validate) -> None:
+        """Builds indexes of such a table, or validates a constraint of it, over its rows."""
 
 
 class JobPort(Protocol):
@@ -358,7 +365,30 @@ class JobPort(Protocol):
         """The rest of a plan becomes a job when the transaction commits; `passed`: it cannot be reverted then."""
 
 
-class TransactionPort(
-    SessionPort, SchemaPort, RightsPort, ReadPort, LockPort, SequencePort, WritePort, DefinitionPort, JobPort, Protocol
-):
-    """All of them: the transaction of a statement."""
+class ViewPort(Protocol):
+    """What the system shows of itself."""
+
+    def system_rows(self, view: str) -> Sequence[Row]:
+        """The rows of a system view, as of now."""
+
+    def shown_locks(self) -> Sequence[ShownLock]:
+        """The locks on tables of the session's database."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPort:
+    """The transaction of a statement. To show it otherwise, a part of it is replaced."""
+
+    statement: StatementPort
+    names: NamePort
+    schema: SchemaPort
+    rights: RightsPort
+    reads: ReadPort
+    locks: LockPort
+    sequences: SequencePort
+    writes: WritePort
+    undo: UndoPort
+    definitions: DefinitionPort
+    own_rows: OwnRowsPort
+    jobs: JobPort
+    views: ViewPort

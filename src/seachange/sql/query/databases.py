@@ -17,12 +17,12 @@ from seachange.sql.port.port import TransactionPort
 
 
 def tables_of(statements: Iterable[DdlStatement], port: TransactionPort) -> tuple[Table, ...]:
-    return port.every_table() if any(map(_takes_whole, statements)) else port.tables()
+    return port.schema.every_table() if any(map(_takes_whole, statements)) else port.names.tables()
 
 
 def descriptors_of(statements: Iterable[DdlStatement], port: TransactionPort) -> dict[DescriptorId, Descriptor]:
     statements = tuple(statements)
-    objects = port.every_object() if any(map(_takes_whole, statements)) else port.objects()
+    objects = port.schema.every_object() if any(map(_takes_whole, statements)) else port.schema.objects()
     every = (*tables_of(statements, port), *objects)
     return {found.id: found for found in every if not isinstance(found, Role)}
 
@@ -32,7 +32,7 @@ def hold_database(statement: DdlStatement, known: Iterable[Descriptor], port: Tr
     names = {name.name for name in relations_named(statement)} if _takes_whole(statement) else set()
     for found in known:
         if isinstance(found, Database) and found.name in names:
-            port.hold_alone(found)
+            port.locks.hold_alone(found)
 
 
 def check_named_databases(statement: Parsed, port: TransactionPort) -> None:
@@ -58,7 +58,7 @@ def relations_named(value: object) -> Iterator[RelationName]:
 
 def check_database(name: str | None, port: TransactionPort) -> None:
     """Rejects a three-part name of another database than the session's."""
-    if name is not None and name != port.session.database:
+    if name is not None and name != port.statement.session.database:
         raise errors.FeatureNotSupported(
             feature=f"a cross-database reference to {name}", instead="Connect to that database."
         )

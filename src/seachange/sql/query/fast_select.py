@@ -41,8 +41,8 @@ class KeySelect:
             key = self._key.read(values)
         except NotByKey:
             return None
-        port.check_access(self.table, "SELECT")
-        row = port.get(self.table, key) if key is not None else None
+        port.rights.check_access(self.table, "SELECT")
+        row = port.reads.get(self.table, key) if key is not None else None
         if row is None:
             return self._nothing
         return Result("SELECT 1", self._columns, [tuple([row[p] for p in self._positions])], 1)
@@ -62,8 +62,8 @@ class IndexSelect:
         conditions = bind_demands(self._demands, self.table, values)
         if len(conditions) != len(self._demands):
             return None
-        port.check_access(self.table, "SELECT")
-        rows = port.select(self.table, self._stored, conditions)
+        port.rights.check_access(self.table, "SELECT")
+        rows = port.reads.select(self.table, self._stored, conditions)
         return None if rows is None else Result(f"SELECT {len(rows)}", self._columns, rows, len(rows))
 
 

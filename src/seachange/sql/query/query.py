@@ -73,19 +73,19 @@ def _shape(reference: TableReference, port: TransactionPort) -> Hashable:
     """Distinguishes relations of the same name; the columns of a view keep their types."""
     if reference.given or is_virtual_relation(reference.schema, reference.name):
         return None
-    found = port.relation(reference.schema, reference.name)
+    found = port.names.relation(reference.schema, reference.name)
     return tuple([column.type for column in found.columns]) if isinstance(found, Table) else found.id
 
 
 def _finder(port: TransactionPort, given: Mapping[str, Any] | None) -> FindTable:
     def find(schema: str | None, name: str) -> object:
-        return _given_rows(port, given, name).schema if schema == GIVEN_SCHEMA else port.relation(schema, name)
+        return _given_rows(port, given, name).schema if schema == GIVEN_SCHEMA else port.names.relation(schema, name)
 
     return find
 
 
 def _given_rows(port: TransactionPort, given: Mapping[str, Any] | None, name: str) -> pa.Table:
-    return given[name] if given and name in given else port.handed[name]
+    return given[name] if given and name in given else port.statement.handed[name]
 
 
 def _without_padding(template: Template, port: TransactionPort, values: Sequence[Any]) -> Sequence[Any]:
@@ -93,7 +93,7 @@ def _without_padding(template: Template, port: TransactionPort, values: Sequence
     if not any(isinstance(value, str) and value.endswith(" ") for value in given.values()):
         return values
     named = [r for r in template.tables if not r.given and not is_virtual_relation(r.schema, r.name)]
-    found = [port.relation(r.schema, r.name) for r in named]
+    found = [port.names.relation(r.schema, r.name) for r in named]
     others = without_padding(template.compared, [t for t in found if isinstance(t, Table)], given)
     return [others.get(number, value) for number, value in enumerate(values, 1)]
 
@@ -116,13 +116,13 @@ def scan_tables(
             rows = _given_rows(port, given, reference.name)
             scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
         elif is_system(reference.schema, reference.name):
-            scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
+            scans[reference] = scan_system(reference.name, port.views.system_rows(reference.name), len(scans))
         elif (catalog := find_relation(reference.schema, reference.name)) is not None:
             scans[reference] = _scan_catalog(catalog, port, len(scans))
         elif reference not in scans:
-            table = port.relation(reference.schema, reference.name)
+            table = port.names.relation(reference.schema, reference.name)
             if isinstance(table, SequenceObject):
-                port.check_access(table, "SELECT")
+                port.rights.check_access(table, "SELECT")
                 scans[reference] = _scan_sequence(table, port, len(scans))
                 continue
             if isinstance(table, View):
@@ -131,10 +131,10 @@ def scan_tables(
                 if views is not None:
                     views.append(query)
                 continue
-            port.check_access(table, *(("UPDATE", "DELETE", "SELECT") if reference.hidden else ("SELECT",)))
+            port.rights.check_access(table, *(("UPDATE", "DELETE", "SELECT") if reference.hidden else ("SELECT",)))
             conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
             linked = follow_links(reference.links, table, known)
-            scan = port.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))
+            scan = port.reads.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))
             scans[reference] = scan
             if reference.number >= 0:
                 known[reference.number] = (table, scan)
@@ -145,22 +145,22 @@ def check_readable(reference: TableReference, port: TransactionPort) -> None:
     """Raises 42501 unless the role may read the relation, even if it turns out that nothing needs to be read."""
     told = is_system(reference.schema, reference.name) or find_relation(reference.schema, reference.name) is not None
     if not reference.given and not told:
-        port.check_access(port.relation(reference.schema, reference.name), "SELECT")
+        port.rights.check_access(port.names.relation(reference.schema, reference.name), "SELECT")
 
 
 def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> Scan:
     if name == SETTINGS:
-        return scan_settings(port.session.settings(), number)
+        return scan_settings(port.statement.session.settings(), number)
     if name == STATEMENTS:
-        return scan_statements(port.session.prepared(), number)
+        return scan_statements(port.statement.session.prepared(), number)
     if name == LOCKS:
-        return scan_locks(port.shown_locks(), catalog_of(port).facts, number)
+        return scan_locks(port.views.shown_locks(), catalog_of(port).facts, number)
     return catalog_of(port).scan(name, number)
 
 
 def _scan_sequence(sequence: SequenceObject, port: TransactionPort, number: int) -> Scan:
     """A sequence as a relation of one row, as in PostgreSQL."""
-    state = port.sequence_state(sequence)
+    state = port.sequences.sequence_state(sequence)
     row = pa.table({"last_value": [state.last], "log_cnt": [0], "is_called": [state.called]})
     relation = f"sequence_{number}"
     return Scan(f"SELECT * FROM {relation}", {}, {relation: row}, "sequence")  # noqa: S608
@@ -199,7 +199,7 @@ def _run_into(sink: RowSink, template: Template, port: TransactionPort, duck: Du
         count = 0
         sink.begin(columns)
         for rows in chain([first], found.parts):
-            port.pause(0)
+            port.statement.pause(0)
             sink.take(rows if show is None else show(rows))
             count += len(rows)
     return Result(f"SELECT {count}", columns, (), count)
@@ -247,7 +247,7 @@ def _table_columns(template: Template, port: TransactionPort, count: int) -> Seq
     for reference in template.tables:
         if reference.source >= 0:
             is_none = reference.given or is_virtual_relation(reference.schema, reference.name)
-            table = None if is_none else port.relation(reference.schema, reference.name)
+            table = None if is_none else port.names.relation(reference.schema, reference.name)
             if not isinstance(table, Table):
                 return None
             tables[reference.source] = table

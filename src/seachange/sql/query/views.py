@@ -45,8 +45,8 @@ def _select_values(tree: exp.Values) -> exp.Select:
 
 def bind_view(view: View, port: TransactionPort) -> DuckQuery:
     """The rows of a view, under the names of its columns. Its relations are read with the privileges of its owner."""
-    port.check_access(view, "SELECT")
-    with port.acting_as(port.access_of(view).owner):
+    port.rights.check_access(view, "SELECT")
+    with port.rights.acting_as(port.rights.access_of(view).owner):
         query = _bind(view, port)
     if not view.columns:
         return query
@@ -75,7 +75,9 @@ def _bind_types(view: View, template: Template, port: TransactionPort) -> list[s
             instead="Omit the cast where a label is compared with a column, or cast the column to text.",
         )
     ids = _ids_of(view)
-    return bind_types(template.types, port, lambda schema, name: _as_known(view, port.table_by_id(ids[schema, name])))
+    return bind_types(
+        template.types, port, lambda schema, name: _as_known(view, port.schema.table_by_id(ids[schema, name]))
+    )
 
 
 def _ids_of(view: View) -> dict[tuple[str | None, str], DescriptorId]:
@@ -114,12 +116,12 @@ def _dependent(view: View, hole: Dependent, table: Table) -> str:
 
 def _bind_source(view: View, reference: TableReference, port: TransactionPort) -> DuckQuery:
     id_ = _ids_of(view)[reference.schema, reference.name]
-    table = port.table_by_id(id_)
+    table = port.schema.table_by_id(id_)
     if table is not None:
-        port.check_access(table, "SELECT")
+        port.rights.check_access(table, "SELECT")
         scan = _scan(view, table, port)
         return DuckQuery(scan.sql, scan.parameters, scan.relations)
-    inner = port.object_by_id(id_)
+    inner = port.schema.object_by_id(id_)
     if not isinstance(inner, View):
         raise errors.Bug(detail=f"view {view.name} reads relation {id_}, which does not exist")
     return bind_view(inner, port)
@@ -129,7 +131,7 @@ def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
     """The columns that the view uses, under the names in its text."""
     pairs = zip(view.column_uses, view.column_names, strict=True)
     used = [(table.column_by_id[column], name) for (id_, column), name in pairs if id_ == table.id]
-    scan = port.scan(table, columns=frozenset(column.name.lower() for column, _ in used))
+    scan = port.reads.scan(table, columns=frozenset(column.name.lower() for column, _ in used))
     shown = ", ".join(f"{quote(column.name)} AS {quote(name)}" for column, name in used) or "*"
     return replace(scan, sql=f"SELECT {shown} FROM ({scan.sql})")  # noqa: S608 - quoted
 
@@ -168,7 +170,7 @@ def _used_types(view: View, port: TransactionPort) -> dict[str, SqlType | None]:
     """By the names that the view uses for columns; None where a name is ambiguous."""
     known: dict[str, SqlType | None] = {}
     for (id_, column), name in zip(view.column_uses, view.column_names, strict=True):
-        table = port.table_by_id(id_)
+        table = port.schema.table_by_id(id_)
         if table is not None:
             type_ = table.column_by_id[column].type
             known[name] = None if known.get(name, type_) != type_ else type_

@@ -157,7 +157,7 @@ def run_statement(
     sink: RowSink | None = None,
 ) -> Result:
     """Runs a query, DML or DDL statement; if it fails, all its writes are undone. Large results go to `sink`."""
-    mark = port.mark()
+    mark = port.undo.mark()
     duck.serve(port)
     try:
         check_named_databases(prepared.parsed, port)
@@ -170,13 +170,13 @@ def run_statement(
             return run_role(prepared.parsed, port, run, notices)
         if isinstance(prepared.parsed, CreateTemporary):
             name = prepared.parsed.create.table.name
-            port.begin_temporary()
+            port.statement.begin_temporary()
             result = _run_definition(prepared.parsed.create, prepared.text, port, duck, notices)
-            port.note_temporary(port.table(OWN_SCHEMA, name), prepared.parsed.on_commit)
+            port.statement.note_temporary(port.names.table(OWN_SCHEMA, name), prepared.parsed.on_commit)
             return result
         return _run_definition(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
-        port.reset(mark)
+        port.undo.reset(mark)
         raise
     finally:
         duck.serve(None)
@@ -185,7 +185,7 @@ def run_statement(
 def _run_definition(
     statement: DdlStatement | CreateTableAs, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]
 ) -> Result:
-    statement = localize(statement, port.temporary_schema)
+    statement = localize(statement, port.statement.temporary_schema)
     if isinstance(statement, CreateTableAs):
         return run_create_as(statement, port, duck, notices)
     first, *others = expand_likes(statement, port)

@@ -75,7 +75,7 @@ def _explain_change(
     if not isinstance(plan, Delete | Update | InsertRows | InsertSelect):
         raise errors.FeatureNotSupported(feature=f"EXPLAIN of {statement.command}", instead="Explain its USING.")
     source = plan.source(values)
-    port.check_access(source.table, source.verb.upper())
+    port.rights.check_access(source.table, source.verb.upper())
     lines = [f"{source.verb} on {source.table.schema}.{source.table.name}: {_rows_in_words(source)}"]
     if source.template is not None:
         lines += _table_lines(source.template, port)
@@ -93,9 +93,9 @@ def _table_lines(template: Template, port: TransactionPort) -> list[str]:
     )
     lines = []
     for schema, name in tables:
-        table = port.relation(schema, name)
+        table = port.names.relation(schema, name)
         if isinstance(table, Table):
-            lines.append(f"Table {table.schema}.{table.name}: {_facts(port.describe(table))}")
+            lines.append(f"Table {table.schema}.{table.name}: {_facts(port.reads.describe(table))}")
     return lines
 
 
@@ -154,7 +154,7 @@ def _constraint_lines(source: ChangeSource, port: TransactionPort) -> Iterator[s
         if key.state in REFUSING and not changed.isdisjoint(key.columns):
             when = ", at COMMIT" if key.initially_deferred else ""
             yield f"Checks {key.name}: foreign key ({_names(table, key.columns)}){when}"
-    for child, key in port.references_to(table):
+    for child, key in port.schema.references_to(table):
         referred = table.index_by_id[key.parent_index].key
         if key.state in REFUSING and (is_delete or (not is_insert and not changed.isdisjoint(referred))):
             event, action = ("DELETE", key.on_delete) if is_delete else ("UPDATE", key.on_update)

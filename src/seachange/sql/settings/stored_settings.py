@@ -36,10 +36,10 @@ def with_setting(statement: ChangeSettings, held: dict[str, str], port: Transact
     if name is None:
         return {}
     if name in _NOT_KEPT or is_of_node(name):
-        raise errors.SettingFixed(name=name, value=port.session.setting(name))
+        raise errors.SettingFixed(name=name, value=port.statement.session.setting(name))
     if not is_free(name):
-        port.require(RoleAttribute("superuser"), f'permission denied to set parameter "{name}"')
-    value = port.session.setting(name) if statement.current else statement.value
+        port.rights.require(RoleAttribute("superuser"), f'permission denied to set parameter "{name}"')
+    value = port.statement.session.setting(name) if statement.current else statement.value
     rest = {other: kept for other, kept in held.items() if other != name}
     if value is None:
         return rest
@@ -49,10 +49,10 @@ def with_setting(statement: ChangeSettings, held: dict[str, str], port: Transact
 
 
 def change_database_settings(statement: ChangeSettings, database: Database, port: TransactionPort) -> None:
-    port.require(OnObject(database.id, (OWNER,)), f"must be owner of {ObjectKind.DATABASE} {database.name}")
+    port.rights.require(OnObject(database.id, (OWNER,)), f"must be owner of {ObjectKind.DATABASE} {database.name}")
     settings = tuple(with_setting(statement, dict(database.settings), port).items())
     if settings != database.settings:
-        port.publish(database, replace(database, version=database.version + 1, settings=settings))
+        port.definitions.publish(database, replace(database, version=database.version + 1, settings=settings))
 
 
 def changed_role_settings(

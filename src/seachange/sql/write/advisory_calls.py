@@ -59,7 +59,7 @@ class _Made:
         # Like all strict functions of PostgreSQL.
         if None in given:
             return None
-        done = port.advise(self.call, _key(given) if given else None)
+        done = port.locks.advise(self.call, _key(given) if given else None)
         return done if self.call.verb in _GIVE_BOOLEAN else ""
 
 

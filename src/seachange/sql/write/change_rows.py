@@ -91,7 +91,7 @@ class ChangedRowStream:
         schema = pa.schema([pa.field(name, arrow_type(column.type)) for name, column in named])
         with duck.batches(query, BATCH_ROWS) as reader:
             stream = ArrowStream(reader, schema, [column.type for _, column in named])
-            return stream.pass_to(lambda rows: port.change_arrow(self._table, rows, assigned))
+            return stream.pass_to(lambda rows: port.writes.change_arrow(self._table, rows, assigned))
 
     def _convert(self, sql: str, values: Sequence[Any], types: Sequence[str]) -> str:
         """The query with old and new values converted to the columns' types; rows found several times are returned

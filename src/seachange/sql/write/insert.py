@@ -122,7 +122,7 @@ class InsertRows:
             given = [*values, *answer.rows[0]]
         rows = [
             tuple([held if position < 0 else held(given[position]) for position, held in row])
-            for row in port.each(self._rows)
+            for row in port.statement.each(self._rows)
         ]
         if self._drawn:
             draw_defaults(port, self._drawn, rows, self._table)
@@ -150,18 +150,18 @@ class InsertEnding:
         return [arbiter.index.name for arbiter in self.upsert.arbiters] if self.upsert is not None else []
 
     def begin(self, port: TransactionPort) -> None:
-        port.check_access(self._table, "INSERT")
+        port.rights.check_access(self._table, "INSERT")
         if self.upsert is not None:
             self.upsert.check_access(port)
-        port.begin_write(self._table)
+        port.locks.begin_write(self._table)
 
     def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
         if self._table.has_generated and (self.upsert is not None or self.returning is not None):
-            rows = port.fill(self._table, rows)
+            rows = port.writes.fill(self._table, rows)
         if self.upsert is not None:
             rows = self.upsert.run(port, duck, rows, values).changed
         else:
-            port.insert(self._table, rows)
+            port.writes.insert(self._table, rows)
         tag = f"INSERT 0 {len(rows)}"
         if self.returning is None:
             return Result(tag, count=len(rows))

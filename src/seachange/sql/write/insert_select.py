@@ -110,17 +110,19 @@ class _Insertion:
         for batch in self._stream.batches():
             first.append(batch)
             if sum(b.num_rows for b in first) > ROWS_MAX:
-                count = self._stream.pass_to(lambda rows: self._port.insert_arrow(self._table, rows), first)
+                count = self._stream.pass_to(lambda rows: self._port.writes.insert_arrow(self._table, rows), first)
                 return Result(f"INSERT 0 {count}", count=count)
         rows = [row for batch in first for row in self._rows(batch)]
-        self._port.insert(self._table, rows)
+        self._port.writes.insert(self._table, rows)
         return Result(f"INSERT 0 {len(rows)}", count=len(rows))
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
         visible = zip(self._table.visible_columns, batch.columns, strict=True)
         given = {column.id: values.to_pylist() for column, values in visible}
         columns = self._table.columns
-        return zip(*(given.get(c.id) or missing_values(self._port, c, batch.num_rows) for c in columns), strict=True)
+        return zip(
+            *(given.get(c.id) or missing_values(self._port.sequences, c, batch.num_rows) for c in columns), strict=True
+        )
 
 
 # ON CONFLICT DO NOTHING over a query: DuckDB filters out the conflicting rows, however many there are.
@@ -140,7 +142,7 @@ def _is_later(column: Column) -> bool:
 def without_conflicts(query: DuckQuery, arbiter: Arbiter, port: TransactionPort, table: Table) -> DuckQuery:
     """`query` returns the visible columns of the table; of rows with the same key one is kept."""
     names = [table.columns[position].name for position in arbiter.positions]
-    scan = port.scan(table, columns=frozenset(name.lower() for name in names))
+    scan = port.reads.scan(table, columns=frozenset(name.lower() for name in names))
     proposed = [exp.column(name, table="proposed", quoted=True) for name in names]
     number = exp.Window(this=exp.Anonymous(this="row_number"), partition_by=[c.copy() for c in proposed])
     source = exp.Subquery(this=exp.Var(this=query.sql), alias=exp.TableAlias(this=exp.to_identifier("proposed")))

@@ -65,5 +65,5 @@ class JobSelect:
         job_id = coercer(BIGINT)(given)
         if job_id is None:
             return Result("SELECT 1", self.columns, [(None,)], 1)
-        port.request_job(JobId(job_id), self._request)
+        port.jobs.request_job(JobId(job_id), self._request)
         return Result("SELECT 1", self.columns, [(True,)], 1)

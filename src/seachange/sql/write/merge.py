@@ -68,15 +68,15 @@ class Merge:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        port.begin_write(self._table)
+        port.locks.begin_write(self._table)
         found = self._found.read(port, duck, values)
         self._refuse_second_change(found)
-        port.handed[_FOUND] = found
+        port.statement.handed[_FOUND] = found
         try:
-            with port.together():
+            with port.writes.together():
                 results = [clause.plan.run(port, duck, values[: clause.count]) for clause in self._clauses]
         finally:
-            port.handed.clear()
+            port.statement.handed.clear()
         count = sum(result.count for result in results)
         return Result(f"MERGE {count}", count=count)
 

@@ -110,7 +110,7 @@ class Returning:
         known: Known | None = None,
     ) -> Result:
         """`rows` are the changed rows: the new versions for an UPDATE."""
-        port.check_access(self._table, "SELECT")
+        port.rights.check_access(self._table, "SELECT")
         known = known or Known()
         types: Sequence[str] = ()
         computed: Sequence[Row] = ()

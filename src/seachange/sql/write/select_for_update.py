@@ -91,8 +91,8 @@ class LockingSelect:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         for locked in self._locked:
-            port.check_access(locked.table, "SELECT")
-            port.check_access(locked.table, "UPDATE")
+            port.rights.check_access(locked.table, "SELECT")
+            port.rights.check_access(locked.table, "UPDATE")
         check_argument_count(self._expected, values)
         limit, offset = _count(self._limit, values), _count(self._offset, values) or 0
         wanted = None if limit is None else limit + offset
@@ -118,7 +118,7 @@ class LockingSelect:
         if not self._skips:
             for locked in self._locked:
                 keys = [locked.key(row[width:]) for row in rows]
-                port.lock_rows(locked.table, keys, locked.strength, locked.policy)
+                port.writes.lock_rows(locked.table, keys, locked.strength, locked.policy)
             return list(rows)
         if len(self._locked) == 1 or wanted is None:
             return self._lock_free(port, rows, width, wanted)
@@ -129,7 +129,7 @@ class LockingSelect:
         kept = list(rows)
         for locked in self._locked:
             keys = [locked.key(row[width:]) for row in kept]
-            taken = port.lock_rows(locked.table, keys, locked.strength, locked.policy, most)
+            taken = port.writes.lock_rows(locked.table, keys, locked.strength, locked.policy, most)
             kept = [row for row, is_taken in zip(kept, taken, strict=True) if is_taken]
         return kept
 
@@ -144,7 +144,7 @@ class LockingSelect:
         return kept
 
     def _lock_row(self, port: TransactionPort, locked: LockedTable, added: Row) -> bool:
-        return port.lock_rows(locked.table, [locked.key(added)], locked.strength, locked.policy)[0]
+        return port.writes.lock_rows(locked.table, [locked.key(added)], locked.strength, locked.policy)[0]
 
 
 def _checked(query: exp.Expr) -> exp.Select:

@@ -50,10 +50,10 @@ class Delete:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        port.check_access(self._table, "DELETE")
+        port.rights.check_access(self._table, "DELETE")
         self._reads.check_access(port)
-        port.begin_write(self._table)
-        if self._returning is None and port.changes_in_bulk(self._table, None):
+        port.locks.begin_write(self._table)
+        if self._returning is None and port.writes.changes_in_bulk(self._table, None):
             found = self._finder.run_few(port, duck, values)
             if found is None:
                 count = self._bulk.run(port, duck, values)
@@ -63,7 +63,7 @@ class Delete:
         width = len(self._table.columns)
         old = [row[:width] for row in found.rows] if self._returning is not None else found.rows
         if old:
-            port.delete(self._table, old)
+            port.writes.delete(self._table, old)
         tag = f"DELETE {len(old)}"
         if self._returning is None:
             return Result(tag, count=len(old))
@@ -106,10 +106,10 @@ class Update:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        port.check_access(self._table, "UPDATE")
+        port.rights.check_access(self._table, "UPDATE")
         self._reads.check_access(port)
-        port.begin_write(self._table)
-        if self._returning is None and not self._drawn and port.changes_in_bulk(self._table, self._bulk.columns):
+        port.locks.begin_write(self._table)
+        if self._returning is None and not self._drawn and port.writes.changes_in_bulk(self._table, self._bulk.columns):
             found = self._finder.run_few(port, duck, values)
             if found is None:
                 count = self._bulk.run(port, duck, values)
@@ -121,11 +121,11 @@ class Update:
             check_assignments(self._computed, found.types[width : width + len(self._computed)])
         new: list[Row] = []
         if found.rows:
-            new = [self._new_row(row[:width], values, row[width:]) for row in port.each(found.rows)]
+            new = [self._new_row(row[:width], values, row[width:]) for row in port.statement.each(found.rows)]
             draw_defaults(port, dict.fromkeys(self._drawn, range(len(new))), new, self._table)
             if self._returning is not None and self._table.has_generated:
-                new = list(port.fill(self._table, new))
-            port.update(self._table, [row[:width] for row in found.rows], new)
+                new = list(port.writes.fill(self._table, new))
+            port.writes.update(self._table, [row[:width] for row in found.rows], new)
         tag = f"UPDATE {len(new)}"
         if self._returning is None:
             return Result(tag, count=len(new))
@@ -200,7 +200,7 @@ class Finder:
         wanted = self._read_key(values)
         if wanted is NOT_BY_KEY:
             return None
-        row = port.get(self._table, wanted) if wanted is not None else None
+        row = port.reads.get(self._table, wanted) if wanted is not None else None
         return FoundRows([] if row is None else [row])
 
     def _read_key(self, values: Sequence[Any]) -> Any:
@@ -244,7 +244,7 @@ class TargetReads:
 
     def check_access(self, port: TransactionPort) -> None:
         if self._is_certain or any(not _have(port, sources, name) for name, sources in self._names):
-            port.check_access(self._table, "SELECT")
+            port.rights.check_access(self._table, "SELECT")
 
 
 def _assigned(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -267,7 +267,7 @@ def _sources(column: exp.Expr, tree: exp.Expr) -> Iterator[Source]:
 def _have(port: TransactionPort, sources: tuple[Source, ...], name: str) -> bool:
     for schema, relation in sources:
         try:
-            found = port.relation(schema, relation)
+            found = port.names.relation(schema, relation)
         except errors.UndefinedTable:
             continue
         columns = found.columns if isinstance(found, View) else ()

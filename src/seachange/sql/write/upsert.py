@@ -87,9 +87,9 @@ class Upsert:
     def check_access(self, port: TransactionPort) -> None:
         """Checked whether a row conflicts or not."""
         if self._names_keys:
-            port.check_access(self._table, "SELECT")
+            port.rights.check_access(self._table, "SELECT")
         if self.updates:
-            port.check_access(self._table, "UPDATE")
+            port.rights.check_access(self._table, "UPDATE")
         for reference in self._template.tables if self._template is not None else ():
             check_readable(reference, port)
 
@@ -98,7 +98,7 @@ class Upsert:
     ) -> UpsertOutcome:
         # As in PostgreSQL, for rows with and without a conflict.
         self._check_required(rows)
-        port.check(self._table, rows)
+        port.writes.check(self._table, rows)
         keyed = self._keyed(port, rows)
         existing = self._existing(port, duck, rows, keyed)
         outcome = UpsertOutcome()
@@ -113,9 +113,9 @@ class Upsert:
         else:
             self._decide_inserts(outcome, rows, keyed, existing)
         if outcome.inserted:
-            port.insert(self._table, outcome.inserted)
+            port.writes.insert(self._table, outcome.inserted)
         if outcome.old:
-            port.update(self._table, outcome.old, outcome.new)
+            port.writes.update(self._table, outcome.old, outcome.new)
         return outcome
 
     def _check_required(self, rows: Sequence[Row]) -> None:
@@ -127,7 +127,7 @@ class Upsert:
 
     def _keyed(self, port: TransactionPort, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows with all values that the arbiters' keys are made from."""
-        return rows if all(arbiter.is_plain for arbiter in self.arbiters) else port.derive(self._table, rows)
+        return rows if all(arbiter.is_plain for arbiter in self.arbiters) else port.writes.derive(self._table, rows)
 
     def _existing(
         self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], keyed: Sequence[Row]
@@ -143,7 +143,7 @@ class Upsert:
                 continue
             for place, row in enumerate(keyed):
                 key = arbiter.key(row)
-                other = port.find_unique(self._table, arbiter.index, key) if key is not None else None
+                other = port.reads.find_unique(self._table, arbiter.index, key) if key is not None else None
                 if other is not None:
                     found[place] = other
         return found
@@ -203,7 +203,7 @@ class Upsert:
         changed = {place: row for place, row in updated.items() if row is not None}
         rows = list(changed.values())
         draw_defaults(port, dict.fromkeys(self._drawn, range(len(rows))), rows, self._table)
-        filled = port.fill(self._table, rows) if rows else ()
+        filled = port.writes.fill(self._table, rows) if rows else ()
         updated.update(zip(changed, filled, strict=True))
 
     def _new_row(self, old: Row, values: Sequence[Any], known: Row) -> Row:

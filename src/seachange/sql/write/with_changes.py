@@ -164,19 +164,19 @@ class WithChanges:
         check_argument_count(self._expected, values)
         _refuse_reads(self._parts, port)
         try:
-            with port.together():
+            with port.writes.together():
                 return [self._run_part(part, port, duck, values) for part in self._parts][-1]
         finally:
-            port.handed.clear()
+            port.statement.handed.clear()
 
     def _run_part(self, part: _Part, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         given = values[: part.count]
         if isinstance(part.plan, SharedRows):
-            port.handed[part.name] = part.plan.read(port, duck, given)
+            port.statement.handed[part.name] = part.plan.read(port, duck, given)
             return Result("")
         result = part.plan.run(port, duck, given)
         if part.name:
-            port.handed[part.name] = _as_arrow(result)
+            port.statement.handed[part.name] = _as_arrow(result)
         return result
 
 
@@ -241,7 +241,7 @@ def _refuse_reads(parts: Sequence[_Part], port: TransactionPort) -> None:
     changed: set[DescriptorId] = set()
     for part in parts:
         for schema, name in part.reads if changed else ():
-            if not changed.isdisjoint(_read_by(port.relation(schema, name), port)):
+            if not changed.isdisjoint(_read_by(port.names.relation(schema, name), port)):
                 raise errors.FeatureNotSupported(
                     feature=f'reading "{name}" in a statement whose WITH changes it',
                     instead="Return what is needed from the WITH query, or read it in an earlier statement.",
@@ -254,7 +254,7 @@ def _read_by(found: Any, port: TransactionPort) -> Iterator[DescriptorId]:
     yield found.id
     if isinstance(found, View):
         for id_ in found.relation_ids:
-            read = port.object_by_id(id_) or port.table_by_id(id_)
+            read = port.schema.object_by_id(id_) or port.schema.table_by_id(id_)
             if read is not None:
                 yield from _read_by(read, port)
 

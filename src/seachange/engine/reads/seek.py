@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from seachange.engine.buffer.predicate import compile_predicate
 from seachange.engine.buffer.staged import is_hidden
-from seachange.engine.constraints.key_range import KeyPath, choose_path
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.encode.write_plan import EntryPlan
+from seachange.engine.reads.key_range import KeyPath, choose_path
 from seachange.model.condition import Among, Condition
 from seachange.model.ids import LayoutId
 from seachange.model.isolation import Isolation
@@ -26,7 +27,7 @@ from seachange.storage.projection import compile_row
 from seachange.storage.small_arrays import array_of
 
 if TYPE_CHECKING:
-    from seachange.engine.transaction.transaction_reads import TransactionReads
+    from seachange.engine.reads.row_reads import RowReads
 
 Row = tuple[Any, ...]
 Project = Callable[[Row], Row] | None
@@ -49,21 +50,21 @@ class AccessPath:
 
 
 def choose_access(
-    txn: TransactionReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
+    txn: TransactionState, reads: RowReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> AccessPath:
     """The rows that meet the conditions, as `columns`, if an index leads to few of them."""
     path = choose_path(table, txn.parts.write_plan(table), conditions)
     if path is None or not columns:
         return AccessPath("no index on the columns of the conditions")
     is_covered = covers(path, columns)
-    rows = find_rows(txn, table, path, columns, is_covered)
+    rows = find_rows(txn, reads, table, path, columns, is_covered)
     if rows is not None:
         return AccessPath(f"{path} gives {len(rows)} rows", path, rows)
     return AccessPath(f"{path} gives too many rows", path, covers=is_covered and not path.plan.is_primary)
 
 
 def select_rows(
-    txn: TransactionReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
+    txn: TransactionState, reads: RowReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> list[Row] | None:
     """Exactly the rows that meet the conditions, as `columns`; None if no index leads to few rows."""
     path = choose_path(table, txn.parts.write_plan(table), conditions)
@@ -71,9 +72,9 @@ def select_rows(
         return None
     needed = _needed(table, columns, conditions)
     if txn.isolation is Isolation.SERIALIZABLE:
-        rows = _find_serializable(txn, table, path, needed, conditions)
+        rows = _find_serializable(txn, reads, table, path, needed, conditions)
     else:
-        rows = find_rows(txn, table, path, needed, covers(path, needed))
+        rows = find_rows(txn, reads, table, path, needed, covers(path, needed))
     if rows is None:
         return None
     meets = compile_predicate(needed, conditions)
@@ -88,17 +89,22 @@ def _needed(table: Table, columns: Sequence[Column], conditions: Sequence[Condit
 
 
 def _find_serializable(
-    txn: TransactionReads, table: Table, path: KeyPath, columns: Sequence[Column], conditions: Sequence[Condition]
+    txn: TransactionState,
+    reads: RowReads,
+    table: Table,
+    path: KeyPath,
+    columns: Sequence[Column],
+    conditions: Sequence[Condition],
 ) -> list[Row] | None:
     """What is read is noted, found or not: a unique key as such, anything else by its conditions."""
     among = {c.column: c.values for c in conditions if isinstance(c, Among)}
     index = path.plan.index
     if index.unique and path.is_whole and all(len(among[c]) == 1 for c in index.key):
-        row = txn.find_unique(table, index, tuple([among[c][0] for c in index.key]))
+        row = reads.find_unique(table, index, tuple([among[c][0] for c in index.key]))
         places = _places(table, columns)
         return [] if row is None else [tuple([row[place] for place in places])]
-    txn.note_scan(table, conditions)
-    return find_rows(txn, table, path, columns, covers(path, columns))
+    reads.note_scan(table, conditions)
+    return find_rows(txn, reads, table, path, columns, covers(path, columns))
 
 
 def covers(path: KeyPath, columns: Sequence[Column]) -> bool:
@@ -107,7 +113,7 @@ def covers(path: KeyPath, columns: Sequence[Column]) -> bool:
 
 
 def find_rows(
-    txn: TransactionReads, table: Table, path: KeyPath, columns: Sequence[Column], is_covered: bool
+    txn: TransactionState, reads: RowReads, table: Table, path: KeyPath, columns: Sequence[Column], is_covered: bool
 ) -> list[Row] | None:
     """The rows in the path's ranges as `columns`, in no order; None if they are too many."""
     count_max = _count_max(txn, table)
@@ -121,26 +127,26 @@ def find_rows(
             return None
     if is_covered:
         return list(_project(table, path.plan, columns, entries))
-    return list(_fetch(txn, table, path, columns, entries))
+    return list(_fetch(txn, reads, table, path, columns, entries))
 
 
-def _count_max(txn: TransactionReads, table: Table) -> int:
+def _count_max(txn: TransactionState, table: Table) -> int:
     if txn.pending.is_new(table):
         return _ROWS_MAX
-    in_files = txn.epoch.image(table, table.primary, txn.snapshot).rows_in_files
+    in_files = txn.epoch.image(table, table.primary, txn.snapshot.seq).rows_in_files
     return _ROWS_MAX if not in_files else min(max(in_files // _ROWS_PER_MATCH, _ROWS_IN_FILES_MIN), _ROWS_MAX)
 
 
 def _find_entries(
-    txn: TransactionReads, table: Table, plan: EntryPlan, low: bytes, high: bytes, count_max: int
+    txn: TransactionState, table: Table, plan: EntryPlan, low: bytes, high: bytes, count_max: int
 ) -> list[tuple[LayoutId, Row]] | None:
     """The entries that the transaction sees, each with the layout that it is stored in."""
     own = txn.buffer.indexes.get(plan.index.id)
     mine = own.entries if own is not None else {}
     found: list[tuple[LayoutId, Row]] = []
     if not txn.pending.is_new(table):
-        image = txn.epoch.image(table, plan.index, txn.snapshot)
-        committed = image.find_between(low, high, txn.snapshot, count_max)
+        image = txn.epoch.image(table, plan.index, txn.snapshot.seq)
+        committed = image.find_between(low, high, txn.snapshot.seq, count_max)
         if committed is None:
             return None
         encode, width = plan.codec.encode, plan.key_width
@@ -168,7 +174,8 @@ def _project(
 
 
 def _fetch(
-    txn: TransactionReads,
+    txn: TransactionState,
+    reads: RowReads,
     table: Table,
     path: KeyPath,
     columns: Sequence[Column],
@@ -178,7 +185,7 @@ def _fetch(
     key = [entry_key.index(column_id) for column_id in table.primary.key]
     places = _places(table, columns)
     for _, entry in entries:
-        row = txn.peek(table, tuple([entry[i] for i in key]))
+        row = reads.peek(table, tuple([entry[i] for i in key]))
         if row is not None:
             yield tuple([row[i] for i in places])
 

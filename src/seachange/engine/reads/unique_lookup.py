@@ -31,8 +31,10 @@ def _entries(txn: TransactionState, plan: WritePlan, entry: EntryPlan, key: Key,
         yield from _own_entries(txn, entry, own, key)
     if is_new:
         return
-    image = txn.epoch.image(plan.table, entry.index, txn.snapshot)
-    for found in _only(image.get(key, txn.snapshot)) if entry.holds_rows else image.find_unique(key, txn.snapshot):
+    image = txn.epoch.image(plan.table, entry.index, txn.snapshot.seq)
+    for found in (
+        _only(image.get(key, txn.snapshot.seq)) if entry.holds_rows else image.find_unique(key, txn.snapshot.seq)
+    ):
         encoded = entry.codec.encode(found.row[: entry.key_width])
         if own is None or (encoded not in own.entries and not is_hidden(txn.parts.warehouse, own, found.row)):
             yield found.row

@@ -1,0 +1,125 @@
+"""Descriptors as a transaction sees them: those of its snapshot, with its own changes.
+
+**Invariant:** every statement plans with the schema of its snapshot, overlaid with the transaction's own changes. At
+READ COMMITTED a table that the transaction has used before is shown in the shape of then (`shapes.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from seachange import errors
+from seachange.engine.buffer.current_statement import CurrentStatement
+from seachange.engine.buffer.pending_schema import PendingSchema
+from seachange.engine.buffer.read_set import ReadSet
+from seachange.engine.buffer.shapes import Shapes
+from seachange.engine.buffer.snapshot import TransactionSnapshot
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
+from seachange.model.ids import DescriptorId, TableId
+from seachange.model.isolation import Isolation
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Schema, View
+from seachange.model.schema.references import Reference, references_to
+from seachange.model.schema.temporary import OWN_SCHEMA
+from seachange.storage.keys import change_hash, name_hash
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaView:
+    """`NamePort` and `SchemaPort`."""
+
+    epoch: EpochState
+    isolation: Isolation
+    snapshot: TransactionSnapshot
+    pending: PendingSchema
+    statement: CurrentStatement
+    shapes: Shapes
+    read_set: ReadSet
+
+    @property
+    def _whole(self) -> SchemaVersion:
+        return self.epoch.schema(self.snapshot.seq)
+
+    @property
+    def _committed(self) -> Contents:
+        """What was committed of the database that the statement is about."""
+        return self._whole.within(self.statement.session.database)
+
+    # By name.
+
+    def relation(self, schema: str | None, name: str) -> Relation:
+        committed = self._committed
+        if schema == OWN_SCHEMA:
+            schema = self.statement.temporary_schema or OWN_SCHEMA
+        for each in self.statement.search_path if schema is None else (schema,):
+            found = self.pending.find(each, name, committed)
+            self.note_name(each, name)
+            if isinstance(found, View):
+                self._note_view(found)
+            if found is not None:
+                if isinstance(found, Table) and not self.pending.changes(found):
+                    self.shapes.name(found, self.snapshot.seq)
+                return found
+        raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
+
+    def table(self, schema: str | None, name: str) -> Table:
+        found = self.relation(schema, name)
+        if not isinstance(found, Table):
+            raise errors.WrongObjectType(name=name, kind="table")
+        return found
+
+    def note_name(self, schema: str, name: str) -> None:
+        """What the name of a relation or type means is something read, also that it means nothing."""
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.read_set.names.add(name_hash(self.statement.session.database, schema, name))
+
+    def _note_view(self, view: View) -> None:
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.read_set.names.add(change_hash(view.id))
+
+    @property
+    def current_schema(self) -> str | None:
+        return next((n for n in self.statement.search_path if n == DEFAULT_SCHEMA or self.find_schema(n)), None)
+
+    def find_schema(self, name: str) -> Schema | None:
+        if self.pending:
+            return next((o for o in self.objects() if isinstance(o, Schema) and o.name == name), None)
+        return self._committed.schemas.get(name)
+
+    # All of them.
+
+    def tables(self) -> tuple[Table, ...]:
+        return self.pending.tables(self._committed)
+
+    def objects(self) -> tuple[Descriptor, ...]:
+        return self.pending.objects(self._committed)
+
+    def every_table(self) -> tuple[Table, ...]:
+        return self.pending.tables(self._whole)
+
+    def every_object(self) -> tuple[Descriptor, ...]:
+        return self.pending.objects(self._whole)
+
+    def dropped_tables(self) -> tuple[Table, ...]:
+        kept = [replace(d.body, version=d.version) for d in self.epoch.catalog.dropped() if isinstance(d.body, Table)]
+        return (*kept, *self.pending.dropped())
+
+    @property
+    def has_enums(self) -> bool:
+        if self._committed.has_enums:
+            return True
+        return bool(self.pending) and any(isinstance(found, EnumType) for found in self.objects())
+
+    # By id.
+
+    def table_by_id(self, table_id: TableId) -> Table | None:
+        return self.pending.find_by_id(table_id, self._whole)
+
+    def object_by_id(self, id_: DescriptorId) -> Descriptor | None:
+        return self.pending.find_object(id_, self._whole)
+
+    def references_to(self, table: Table) -> tuple[Reference, ...]:
+        if self.pending:
+            return references_to(self.every_table(), table.id)
+        return self._whole.references.get(table.id, ())

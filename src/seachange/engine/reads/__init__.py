@@ -1,0 +1,1 @@
+"""What a transaction reads, and the tables that it uses for it."""
