@@ -8,8 +8,8 @@ import pytest
 import seachange
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.engine.session.savepoints import Point, Savepoints
 from seachange.engine.session.session import Session
+from seachange.engine.session.transaction_block import Point, Savepoints
 from seachange.verify.consistency import check
 
 

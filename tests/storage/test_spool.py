@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from seachange.engine.dataframes.dataframe_write import spool_folder, sweep_spool
 from seachange.model.ids import Epoch
-from seachange.storage.spool import spool_folder, sweep_spool
 
 
 def test_only_unused_folders_are_removed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from seachange.catalog.open import open_catalog
 from seachange.catalog.port import Catalog
-from seachange.engine.database.queued_statements import begin_queued
+from seachange.engine.database.opening import begin_queued
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import Epoch

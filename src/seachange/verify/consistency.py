@@ -21,7 +21,7 @@ from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.segments import IndexContents
 from seachange.model.states import READABLE
 from seachange.verify.anomalies import Anomaly, AnomalyKind, Coverage
-from seachange.verify.files import FATAL, check_files
+from seachange.verify.files import FATAL, check_files, check_folder
 from seachange.verify.keywise import KeywiseComparison
 from seachange.verify.port import CheckedDatabase, Snapshot
 from seachange.verify.reference import Reference, ReferenceReader
@@ -29,7 +29,6 @@ from seachange.verify.rule_keys import RuleKeys
 from seachange.verify.rule_sets import RuleSets
 from seachange.verify.sampling import choose_ranges, split_ranges, stored_rows
 from seachange.verify.sets import ANOMALIES_MAX, SetComparison
-from seachange.verify.strays import check_folder
 from seachange.verify.subject import CheckedIndex
 
 # A row takes a third of a millisecond for each index. All rows are compared as sets; this verifies the access paths,

@@ -5,6 +5,7 @@ The node's caches are not used: every byte is read again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.model.ids import SegmentId
 from seachange.model.segments import GenerationMember, IndexContents, Segment, SegmentKind
-from seachange.runtime.filesystem import FileSystem
+from seachange.runtime.filesystem import TEMPORARY_PREFIX, FileSystem
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.batches import is_damaged
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
@@ -33,6 +36,8 @@ FATAL = frozenset(
         AnomalyKind.ROWS_DAMAGED,
     }
 )
+_NAME = re.compile(r"([0-9a-f]{16,})\.(parquet|arrow)")
+_NAMES_MAX = 5
 
 
 def segments_of(contents: IndexContents) -> Iterator[Segment]:
@@ -136,3 +141,37 @@ def _check_deleted(subject: CheckedIndex, member: GenerationMember) -> Iterator[
     if len(positions) and (positions[-1] >= member.segment.rows or (np.diff(positions) <= 0).any()):
         detail = f"up to {positions.max()} of {member.segment.rows} rows of {name}, in rising order or not"
         yield subject.anomaly(AnomalyKind.BAD_DELETED, detail=detail)
+
+
+# Stray files: the files of a database's folder, against everything that its catalog knows.
+#
+# **Invariant:** a file of a live writer is never reported. Its id is in the catalog before the file exists, and is
+# removed only after the file was deleted: so the folder is listed first, then the catalog is read, and a file that the
+# catalog does not know is checked once more.
+def check_folder(catalog: Catalog, files: FileSystem) -> tuple[list[Anomaly], list[str]]:
+    """Files that nothing refers to: those that will never be deleted are anomalies, those that garbage collection is
+    going to delete are remarks."""
+    names = files.names()
+    known = catalog.known_files()
+    needed = {file.id for file in known.attached} | known.in_use
+    garbage = [name for name in names if _id_of(name) in known.garbage]
+    strays = [name for name in names if _id_of(name) not in needed and name not in garbage]
+    found = [
+        Anomaly(AnomalyKind.FILE_UNREFERENCED, "", "", detail=name) for name in strays if files.size(name) is not None
+    ]
+    return found, list(_remarks(garbage))
+
+
+def _remarks(garbage: list[str]) -> Iterator[str]:
+    if garbage:
+        more = ", ..." if len(garbage) > _NAMES_MAX else ""
+        yield (
+            f"{len(garbage)} files that nothing refers to are left for garbage collection: "
+            f"{', '.join(garbage[:_NAMES_MAX])}{more}"
+        )
+
+
+def _id_of(name: str) -> SegmentId | None:
+    """None if it is no name that the engine gives."""
+    parsed = _NAME.fullmatch(name.removeprefix(TEMPORARY_PREFIX))
+    return SegmentId(int(parsed[1], 16)) if parsed else None

@@ -21,7 +21,7 @@ from seachange.catalog.postgres.collect import (
     remove_log,
 )
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
-from seachange.catalog.postgres.connections import Pool
+from seachange.catalog.postgres.connections import DescriptorWatch, Pool
 from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
 from seachange.catalog.postgres.locks import (
     answer_requests,
@@ -47,7 +47,6 @@ from seachange.catalog.postgres.read import (
 )
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
 from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
-from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest

@@ -14,6 +14,7 @@ from seachange.catalog.sqlite import jobs, locks, nodes
 from seachange.catalog.sqlite.collect import raise_floor, read_holdings, read_known_files, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import (
+    FileWatch,
     Read,
     Readers,
     SqliteWriter,
@@ -36,7 +37,6 @@ from seachange.catalog.sqlite.read import (
 )
 from seachange.catalog.sqlite.schema import BIND, check_format, format_of, has_content, migrate, read_identity
 from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
-from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -63,6 +64,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
         "smbfs",
     }
 )
+_VERSION = "PRAGMA data_version"
+LOOKS_PER_SECOND = 10
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -283,3 +286,35 @@ def refuse_network_file_system(path: Path) -> None:
     found = file_system_of(PurePosixPath(path.resolve()), MOUNTINFO.read_text())
     if found in NETWORK_FILE_SYSTEMS:
         raise errors.NetworkFileSystem(path=str(path), filesystem=found)
+
+
+class FileWatch:
+    """Detects commits of other processes by SQLite's own counter, which costs a read of shared memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db = connect(path)
+        self._woken = threading.Event()
+        self._seen = -1
+
+    def wait(self, timeout_s: float) -> bool:
+        for _ in range(max(1, int(timeout_s * LOOKS_PER_SECOND))):
+            if self._has_changed():
+                return True
+            if self._woken.wait(1 / LOOKS_PER_SECOND):
+                return False
+        return False
+
+    def _has_changed(self) -> bool:
+        try:
+            (version,) = self._db.execute(_VERSION).fetchone()
+        except sqlite3.Error as problem:
+            raise client_error(problem, self._path) from problem
+        before, self._seen = self._seen, int(version)
+        return before != self._seen
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        self._db.close()

@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Collection
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from seachange import errors
+from seachange.changer.job import Job
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.settings_file import read_settings
-from seachange.engine.database.abandoned_temporary import drop_left
 from seachange.engine.database.database_identity import SEGMENTS, open_database
-from seachange.engine.database.queued_statements import begin_queued
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY, NodeParts
+from seachange.engine.session.session import Session
+from seachange.model.jobs import JobId
+from seachange.model.schema.temporary import epoch_of
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.duck import Duck
+from seachange.storage.plan import quote
 from seachange.storage.warehouse import Warehouse
 
 
@@ -107,3 +113,36 @@ def release_node(node: Node) -> None:
                     del _shared[key]
                     node.close()
                 return
+
+
+def drop_left(node: Node) -> None:
+    """Drops temporary tables of sessions that ended without dropping them, because their process was killed. Called by
+    each node that opens the database. A table that cannot be dropped now is left to the next node."""
+    found = [table for table in node.epoch.schemas.newest.by_id.values() if epoch_of(table.schema) is not None]
+    if not found:
+        return
+    live = {other.epoch for other in node.parts.catalog.nodes() if other.live}
+    left = [table for table in found if epoch_of(table.schema) not in live]
+    for database in {table.database for table in left}:
+        with suppress(errors.Error), closing(Session(node, database=database)) as session:
+            session.execute("set lock_timeout = '100ms'")
+            for table in left:
+                if table.database == database:
+                    session.execute(f"drop table if exists {quote(table.schema)}.{quote(table.name)} cascade")
+
+
+def begin_queued(node: Node, job: Job, interrupts: SessionInterrupts) -> Collection[JobId]:
+    """Plans and begins the statement of a queued job, as the user who sent it; returns the jobs that block it. It may
+    have to wait for transactions that hold locks on what it changes; an interrupt ends that wait."""
+    assert job.queued is not None
+    session = Session(node, job.queued.user, job.queued.database)
+    try:
+        for name, value in job.queued.settings:
+            session.settings.set(name, value)
+        with interrupts.reaching(session):
+            in_the_way = session.begin_queued(job)
+        for notice in session.notices:
+            node.parts.catalog.log_event(notice, job.id)
+        return in_the_way
+    finally:
+        session.close()

@@ -13,7 +13,8 @@ commit is rebased on what has been published since.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,25 +31,29 @@ from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.jobs.spark_pipeline import PipelineSettings, pipeline_settings, worth_spark
 from seachange.engine.session.enum_labels import EnumTypes
 from seachange.engine.transaction.transaction import Transaction
-from seachange.model.ids import ColumnId, SegmentId
+from seachange.model.ids import ColumnId, Epoch, SegmentId
 from seachange.model.schema.descriptor import Column, Table
 from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Sizes, ignore_progress, run_all
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.throttling.throttle import Throttling
+from seachange.runtime.filesystem import named_errors
+from seachange.runtime.permissions import create_folder
 from seachange.sql.copy.frame_load import FrameColumn, FrameQuery, plan_frame, source_name
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.arrow import arrow_type
 from seachange.storage.segment_reader import reading
 from seachange.storage.spill import SortLimits
-from seachange.storage.spool import spool_folder, sweep_spool
 from seachange.values.timezone import session_zone
 
 # PySpark is optional, so its types cannot be imported.
 DataFrame = Any
 # Spark begins a new file after this many rows, so that files can be grouped into units.
 _FILE_ROWS_MAX = 500_000
+_FOLDER = "spool"
+# The folders that this process uses.
+_used: set[Path] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +237,33 @@ def _group(files: Sequence[SpooledFile], rows_max: int) -> Iterator[list[Spooled
         rows += file.rows
     if held:
         yield held
+
+
+# Spool folders: rows on their way into a table, shared by all machines that write them.
+#
+# **Invariant:** a folder's name begins with the epoch of its owner, and the folder is removed with its owner's work.
+# What a dead owner, or a Spark task that did not stop in time, has left behind is removed by the next writer.
+@contextmanager
+def spool_folder(data: Path, epoch: Epoch, token: bytes) -> Iterator[Path]:
+    """A name for a folder that does not exist yet."""
+    parent = data / _FOLDER
+    with named_errors("create", str(parent)):
+        create_folder(parent)
+    folder = parent / f"{epoch}-{token.hex()}"
+    _used.add(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _used.discard(folder)
+
+
+def sweep_spool(data: Path, others: Callable[[], Collection[Epoch]]) -> None:
+    """Removes folders that are used neither here nor by other live nodes. The nodes are read after the folders: a node
+    that registers in between has a folder that is not in the list."""
+    found = list((data / _FOLDER).glob("*-*"))
+    living = others() if found else ()
+    for folder in found:
+        epoch = folder.name.partition("-")[0]
+        if epoch.isdigit() and int(epoch) not in living and folder not in _used:
+            shutil.rmtree(folder, ignore_errors=True)

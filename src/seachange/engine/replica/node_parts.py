@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from seachange.catalog.port import Catalog
-from seachange.engine.context.compaction_locks import CompactionLocks
 from seachange.engine.context.meters import Meters
-from seachange.engine.context.rowids import RowIds
 from seachange.engine.context.sequences import NodeSequences
 from seachange.engine.encode.write_plan import Row, WritePlan, compile_read, compile_write_plan
-from seachange.model.ids import DescriptorId, LayoutId
+from seachange.model.ids import DescriptorId, Epoch, IndexId, LayoutId
 from seachange.model.schema.descriptor import Table
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
@@ -23,11 +23,28 @@ from seachange.storage.duck import Duck
 from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse
 
+_BITS = 36
 # Up to this many rows of an index are stored inline in the catalog; more become a sorted file.
 INLINE_ROWS_MAX = 5_000
 _PLANS_MAX = 4_096
 # The folder for data that statements spill to disk.
 TEMPORARY = "tmp"
+
+
+class RowIds:
+    """Hidden row ids: unique without coordination, ascending within a node. An epoch owns the ids whose upper bits are
+    its number; the lower ones count."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next: dict[Epoch, int] = {}
+
+    def take(self, epoch: Epoch, count: int = 1) -> int:
+        """The first of `count` consecutive ids."""
+        with self._lock:
+            first = self._next.get(epoch, 0)
+            self._next[epoch] = first + count
+        return (epoch << _BITS) + first
 
 
 @dataclass(slots=True)
@@ -89,3 +106,36 @@ class NodeParts:
         project = compile_read(table, table.primary, layout_id)
         self._reads[table.id, table.version, layout_id] = (table, project)
         return project
+
+
+class CompactionLocks:
+    """The right to compact an index: held by one thread at a time, in this node and between nodes.
+
+    It only saves work: two compactions are kept apart because a generation replaces the newest one or none.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._held: set[IndexId] = set()
+
+    @contextmanager
+    def holding(self, epoch: Epoch, index_id: IndexId) -> Iterator[bool]:
+        """Whether it is the caller's meanwhile; the catalog keeps nodes apart, not the threads of one."""
+        with self._lock:
+            is_free = index_id not in self._held
+            self._held.add(index_id)
+        if not is_free:
+            yield False
+            return
+        resource = f"compact:{index_id}"
+        try:
+            is_ours = self._catalog.claim(epoch, resource)
+            try:
+                yield is_ours
+            finally:
+                if is_ours:
+                    self._catalog.release(epoch, resource)
+        finally:
+            with self._lock:
+                self._held.discard(index_id)

@@ -7,16 +7,15 @@ transaction outlives its block.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from seachange import errors
 from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.session.block_resume import BlockStatements
-from seachange.engine.session.cursors import OpenCursors
-from seachange.engine.session.savepoints import Point, Savepoints
+from seachange.engine.session.cursors import OpenCursor, OpenCursors
 from seachange.engine.session.session_state import BlockState, TransactionStatus
 from seachange.engine.session.session_transactions import SessionTransactions
 from seachange.engine.session.statement_loop import StatementRunner
@@ -24,7 +23,7 @@ from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.sql.parsing.mentions import EVERYTHING
 from seachange.sql.port.result import Result
-from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.session_settings import SessionSettings, SettingsMark
 
 T = TypeVar("T")
 
@@ -171,3 +170,50 @@ class TransactionBlock:
         self._cursors.restore(point.cursors)
         self._state.read_only = point.read_only
         self._state.status = TransactionStatus.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """`mark` is the transaction's own; the settings and the mode are the session's."""
+
+    name: str
+    mark: Any
+    settings: SettingsMark
+    read_only: bool
+    cursors: dict[str, OpenCursor]
+
+
+class Savepoints:
+    """The savepoints of an open transaction, the newest last.
+
+    **Invariant:** each remembers what was there when it was set; going back to one forgets those after it. A name may
+    be given again: it then means the newest, and the older one once that is released.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[Point] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._points)
+
+    def push(self, point: Point) -> None:
+        self._points.append(point)
+
+    def release(self, name: str) -> None:
+        """Forgets the savepoint and all after it; what was done since stays."""
+        del self._points[self._find(name) :]
+
+    def back_to(self, name: str) -> Point:
+        """Forgets all after the savepoint."""
+        position = self._find(name)
+        del self._points[position + 1 :]
+        return self._points[position]
+
+    def clear(self) -> None:
+        self._points.clear()
+
+    def _find(self, name: str) -> int:
+        for position in reversed(range(len(self._points))):
+            if self._points[position].name == name:
+                return position
+        raise errors.InvalidSavepoint(name=name)

@@ -16,10 +16,10 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
 from seachange.runtime.interruption import check_interrupt
-from seachange.sql.compile.bpchar import Compared, note_compared
 from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
 from seachange.sql.compile.output_names import output_names
 from seachange.sql.compile.output_types import SOURCE, Outputs, note_outputs
+from seachange.sql.compile.parameter_types import Compared, note_compared
 from seachange.sql.compile.seek import DEMANDS, SeekCondition, note_demands
 from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.sql.duck.sequence_calls import name_calls, plain_names

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.model import statements
-from seachange.sql.ddl.column import SETTINGS, read_always
-from seachange.sql.ddl.default import read_default
+from seachange.sql.ddl.column import SETTINGS, read_always, read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
 from seachange.sql.ddl.sequence import OptionReader, read_identity_options
 from seachange.sql.ddl.storage_parameters import take_column_storage

@@ -19,7 +19,7 @@ from seachange.runtime.nonblocking import may_wait
 from seachange.sql.duck.sequence_calls import SESSION, Caller, find_caller, serve
 from seachange.sql.pgcatalog.calls import SESSION as CATALOG_SESSION
 from seachange.sql.pgcatalog.calls import serve_catalog
-from seachange.sql.pgcatalog.context import PortContext
+from seachange.sql.pgcatalog.scan import PortContext
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.translate.duck_errors import translate_error

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.statements import Statement
-from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
 from seachange.sql.parsing.copy_statement import read_copy
 from seachange.sql.parsing.prepared import (
@@ -38,6 +37,9 @@ from seachange.sql.parsing.utility import (
     read_alias,
     read_analyze,
     read_checkpoint,
+    read_comment_extension,
+    read_create_extension,
+    read_drop_extension,
     read_lock,
     read_reindex,
     read_unlisten,

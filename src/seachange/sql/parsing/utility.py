@@ -1,4 +1,4 @@
-"""Utility statements: maintenance, LOCK TABLE, and aliases for queries of the schema `seachange`.
+"""Utility statements: maintenance, LOCK TABLE, extensions, and aliases for queries of the schema `seachange`.
 
 ANALYZE, REINDEX, CHECKPOINT and UNLISTEN are accepted, so that scripts run unchanged, and do nothing: statistics are
 stored with the files, compaction removes deleted entries, every commit is durable, and there is no LISTEN / NOTIFY.
@@ -12,7 +12,8 @@ from seachange import errors
 from seachange.model.locking import TableLock
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import LockTables, NeedlessStatement, Vacuum
+from seachange.model.statements import AcceptExtension, LockTables, NeedlessStatement, Vacuum
+from seachange.sql.ddl.object import take_cascade
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
@@ -31,6 +32,8 @@ _OPTIONS = (_EFFECTIVE, "freeze", "verbose", "analyze")
 _ON = ("true", "on")
 _OFF = ("false", "off")
 _VERBS = ("pause", "resume", "cancel")
+# The functions that applications use of these are built in: gen_random_uuid, uuid_generate_v4.
+BUILT_IN = frozenset({"plpgsql", "pgcrypto", "uuid-ossp"})
 
 
 def read_analyze(reader: Reader) -> NeedlessStatement:
@@ -144,3 +147,39 @@ def _query(view: str, *conditions: tuple[str, exp.Expr], order: str | None = Non
     for column, value in conditions:
         query = query.where(exp.column(column).eq(value))
     return (query.order_by(order) if order is not None else query).sql("postgres")
+
+
+# CREATE EXTENSION: accepted for extensions whose functions are built in, rejected for others.
+def read_create_extension(reader: Reader) -> AcceptExtension:
+    reader.take("if", "not", "exists")
+    name = _read_name(reader)
+    reader.take("with")
+    while (option := reader.take_any("schema", "version", "cascade")) is not None:
+        if option != "cascade":
+            reader.next()
+    return AcceptExtension("CREATE EXTENSION", name)
+
+
+def read_drop_extension(reader: Reader) -> AcceptExtension:
+    reader.take("if", "exists")
+    names = read_list(reader, _read_name)
+    take_cascade(reader)
+    return AcceptExtension("DROP EXTENSION", names[0])
+
+
+def read_comment_extension(reader: Reader) -> AcceptExtension:
+    name = _read_name(reader)
+    reader.expect("is")
+    if not reader.take("null"):
+        reader.string()
+    return AcceptExtension("COMMENT", name)
+
+
+def _read_name(reader: Reader) -> str:
+    name = reader.name()
+    if name not in BUILT_IN:
+        raise errors.FeatureNotSupported(
+            feature=f"extension {name}",
+            instead=f"The functions of {', '.join(sorted(BUILT_IN))} are built in; omit other extensions.",
+        )
+    return name

@@ -11,7 +11,6 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
 from seachange.model.states import State
-from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.builtin import (
     ACCESS_METHODS,
     BTREE_OID,
@@ -25,6 +24,7 @@ from seachange.sql.pgcatalog.builtin import (
     TABLESPACES,
     TYPE_BY_OID,
     TYPES,
+    pg_get_keywords,
 )
 from seachange.sql.pgcatalog.comments import COMMENT_ROWS
 from seachange.sql.pgcatalog.deparse import (
@@ -48,9 +48,8 @@ from seachange.sql.pgcatalog.facts import (
     shown_indexes,
     type_modifier,
 )
-from seachange.sql.pgcatalog.keywords import pg_get_keywords
 from seachange.sql.pgcatalog.procedures import pg_proc
-from seachange.sql.pgcatalog.shared import SHARED_ROWS
+from seachange.sql.pgcatalog.shared import SHARED_ROWS, acl
 from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
 from seachange.values.types import SqlType
 

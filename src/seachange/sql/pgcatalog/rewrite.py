@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG_CATALOG
-from seachange.sql.text.catalog_functions import REGISTERED_TYPES
+from seachange.sql.translate.guard import REGISTERED_TYPES
 from seachange.storage.duck_functions import PREFIX
 
 # Types that are represented as text or as numbers; "char" is the one-byte type.

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.access import DEFAULT_ROLE
+from seachange.model.schema.access import DEFAULT_ROLE, EVERYBODYS, PRIVILEGES, PUBLIC_ROLE, Access
 from seachange.model.schema.objects import Database, Role
-from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _HIDDEN_PASSWORD = "********"
+_LETTERS: Final[dict[str, str]] = {
+    "INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t",
+    "USAGE": "U", "CREATE": "C", "TEMPORARY": "T", "CONNECT": "c",
+}  # fmt: skip
 
 
 def pg_database(facts: Facts) -> Rows:
@@ -127,3 +130,27 @@ SHARED_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_shadow": pg_user,
     "pg_user": pg_user,
 }
+
+
+def acl(access: Access, kind: ObjectKind) -> list[str] | None:
+    """Privileges in PostgreSQL's aclitem format: role=letters/grantor, with a star after one with grant option. None if
+    nothing was granted or revoked: the kind's defaults apply. The owner has everything."""
+    granted = {held.role: held for held in access.privileges if held.role != access.owner}
+    public = granted.get(PUBLIC_ROLE)
+    if (public.privileges if public is not None else ()) == EVERYBODYS.get(kind, ()) and set(granted) <= {PUBLIC_ROLE}:
+        return None
+    items = [_item(access.owner, PRIVILEGES[kind], (), access.owner)]
+    for role, held in granted.items():
+        item = _item("" if role == PUBLIC_ROLE else role, held.privileges, held.grantable, access.owner)
+        # PUBLIC comes first where it has privileges by default.
+        items.insert(0 if role == PUBLIC_ROLE and kind in EVERYBODYS else len(items), item)
+    return items
+
+
+def _item(role: str, privileges: Collection[str], grantable: Collection[str], grantor: str) -> str:
+    letters = [
+        letter + ("*" if privilege in grantable else "")
+        for privilege, letter in _LETTERS.items()
+        if privilege in privileges
+    ]
+    return f"{role}={''.join(letters)}/{grantor}"

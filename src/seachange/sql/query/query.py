@@ -15,23 +15,24 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
-from seachange.sql.compile.bpchar import without_padding
 from seachange.sql.compile.join_keys import follow_links
 from seachange.sql.compile.output_names import apply_names
 from seachange.sql.compile.output_types import TableColumn, find_origin, output_columns, output_types
+from seachange.sql.compile.parameter_types import without_padding
 from seachange.sql.compile.seek import bind_demands
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation, scan_system
-from seachange.sql.compile.template import TableReference, Template, parameter_name
+from seachange.sql.compile.template import TableReference, Template, compile_template, parameter_name
 from seachange.sql.compile.type_holes import GIVEN_SCHEMA, FindTable, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.operands import Argument, Given, read_operand, to_duckdb
-from seachange.sql.duck.returned_rows import read_given
+from seachange.sql.duck.returned_rows import read_as, read_given
+from seachange.sql.duck.stream import BATCH_ROWS
 from seachange.sql.parsing.parse import TreeStatement, parse_script
-from seachange.sql.pgcatalog.context import catalog_of
 from seachange.sql.pgcatalog.scan import (
     LOCKS,
     SETTINGS,
     STATEMENTS,
+    catalog_of,
     find_relation,
     scan_locks,
     scan_settings,
@@ -268,3 +269,21 @@ def read_arguments(text: str) -> tuple[TreeStatement, list[Given | Argument] | N
     operands = [read_operand(node) for node in tree.expressions]
     plain = [operand for operand in operands if isinstance(operand, Given | Argument)]
     return statement, plain if len(plain) == len(operands) else None
+
+
+def count_parameters(tree: exp.Expr) -> int:
+    return max((int(node.this.name) for node in tree.find_all(exp.Parameter) if node.this.name.isdigit()), default=0)
+
+
+class SharedRows:
+    """The rows of a query that is evaluated once, and whose result several parts of a statement read."""
+
+    def __init__(self, tree: exp.Expr) -> None:
+        self.count = count_parameters(tree)
+        self._template = compile_template(tree)
+
+    def read(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> pa.Table:
+        query = bind_query(self._template, port, values[: self.count])
+        _, types = duck.describe(query)
+        with duck.batches(query, BATCH_ROWS) as reader:
+            return read_as(reader.read_all(), types)

@@ -6,12 +6,14 @@ A text is parsed once per process; its plan is cached with it, and compiled agai
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
 from seachange import errors
+from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain, RoleStatement
 from seachange.runtime.nonblocking import may_wait
@@ -29,7 +31,6 @@ from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query.databases import check_named_databases
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.run.explain import run_explain
-from seachange.sql.text.temporary import localize
 from seachange.sql.write.dml import Select, compile_plan
 from seachange.sql.write.with_changes import changing_queries
 from seachange.values.coercion import check_characters
@@ -38,6 +39,7 @@ from seachange.values.timezone import session_zone
 _PREPARED_MAX = 2048
 # Longer texts contain data rather than a statement that is repeated: they are not cached.
 KEPT_CHARS_MAX = 10_000
+T = TypeVar("T")
 
 
 class Prepared:
@@ -217,3 +219,21 @@ def _run_tree(
     if isinstance(plan, Select):
         return plan.run(port, duck, values, sink)
     return plan.run(port, duck, values)
+
+
+def localize(statement: T, schema: str | None) -> T:
+    """The statement with `pg_temp` replaced by that schema."""
+    return statement if schema is None else _localize(statement, schema)
+
+
+def _localize(value: Any, schema: str) -> Any:
+    if isinstance(value, RelationName):
+        return RelationName(schema, value.name) if value.schema == OWN_SCHEMA else value
+    if isinstance(value, tuple):
+        changed = tuple(_localize(item, schema) for item in value)
+        return value if all(a is b for a, b in zip(value, changed, strict=True)) else changed
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: (getattr(value, f.name), _localize(getattr(value, f.name), schema)) for f in fields(value)}
+        changes = {name: new for name, (old, new) in parts.items() if new is not old}
+        return replace(value, **changes) if changes else value
+    return value

@@ -22,7 +22,7 @@ from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
 from seachange.sql.query.plan import CompilePlan, StatementPlan, is_same_table
-from seachange.sql.query.shared_rows import SharedRows, count_parameters
+from seachange.sql.query.query import SharedRows, count_parameters
 from seachange.sql.write.returning import given_table
 
 _FOUND: Final = "merged"

@@ -28,7 +28,7 @@ from seachange.sql.duck.returned_rows import given_field
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
 from seachange.sql.query.plan import CompilePlan, StatementPlan
-from seachange.sql.query.shared_rows import SharedRows, count_parameters
+from seachange.sql.query.query import SharedRows, count_parameters
 from seachange.sql.text.scope import GIVEN, is_cte_reference
 from seachange.sql.write.returning import given_table
 from seachange.storage.arrow import arrow_type
