@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from seachange.runtime.faults import POINTS
-from seachange.runtime.opening import lose_unsynced
 from tests.crash.conftest import Passages
 from tests.crash.killing import SEED, Tally, judge_after, run_until_killed
 from tests.crash.script import make_script
 from tests.support.judge import judge_script
 from tests.support.nodes import Place, open_ported_node
+from tests.support.power_cut import lose_unsynced
 from tests.support.workers import Workers
 
 WRITING = [point for point in POINTS if point.partition(".")[0] in ("segment", "bulk", "compaction", "gc")]

@@ -4,12 +4,46 @@ import re
 
 import pytest
 
-from seachange.model.statements.required_privileges import LABELS, rows
+from seachange.model.statements.required_privileges import rows
 from tests.differential.privilege_cases import CASES, DIFFERENCES
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "privileges.md"
 MARK = "<!-- generated from src/seachange/model/statements/required_privileges.py -->\n"
+
+# Names for users, where those of the classes are not clear.
+LABELS: dict[str, str] = {
+    "AddEnumValue": "ALTER TYPE ... ADD VALUE",
+    "AlterTable AddRowId": "",
+    "AlterTable DropRowId": "",
+    "AlterTable KeepAsItIs": "ALTER TABLE ... SET (...) and other storage options",
+    "AlterTable SetColumnSetting": "ALTER TABLE ... ALTER COLUMN ... SET COMPRESSION, STATISTICS",
+    "ChangeDefaultPrivileges": "ALTER DEFAULT PRIVILEGES",
+    "ChangeOwner": "ALTER TABLE, VIEW, SEQUENCE, TYPE ... OWNER TO",
+    "ChangeOwner database": "ALTER DATABASE ... OWNER TO",
+    "ChangeOwner schema": "ALTER SCHEMA ... OWNER TO",
+    "ChangeSettings": "ALTER ROLE, DATABASE ... SET",
+    "CopyStream": "COPY",
+    "CreateEnum": "CREATE TYPE",
+    "CreateTemporary": "CREATE TEMPORARY TABLE",
+    "DeclareCursor": "DECLARE CURSOR",
+    "DropEnumValue": "ALTER TYPE ... DROP VALUE",
+    "DropObjects": "DROP VIEW, SEQUENCE, TYPE, SCHEMA, DATABASE",
+    "DropRoles": "DROP ROLE",
+    "Grant": "GRANT, REVOKE on objects",
+    "GrantRoles": "GRANT, REVOKE of roles",
+    "LockTables": "LOCK TABLE",
+    "MoveObject": "ALTER TABLE, VIEW, SEQUENCE, TYPE ... SET SCHEMA",
+    "NeedlessStatement": "REINDEX, ANALYZE, CHECKPOINT",
+    "RenameEnumValue": "ALTER TYPE ... RENAME VALUE",
+    "RenameObject": "ALTER VIEW, SEQUENCE, INDEX ... RENAME TO",
+    "RenameObject database": "ALTER DATABASE ... RENAME TO",
+    "RenameObject schema": "ALTER SCHEMA ... RENAME TO",
+    "RenameObject type": "ALTER TYPE ... RENAME TO",
+    "RenameRole": "ALTER ROLE ... RENAME TO",
+    "SetSetting": "SET",
+    "TruncateTables": "TRUNCATE",
+}
 
 
 def label(row: str) -> str:

@@ -1,5 +1,6 @@
 """Connections of roles, and the ways into a table that no statement takes."""
 
+import base64
 from contextlib import closing
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 import seachange
 from seachange import errors
 from seachange.model.schema.actor import find_roles
-from seachange.model.schema.scram import is_password, is_verifier
+from seachange.model.schema.scram import ITERATIONS, is_verifier, make_verifier
 
 
 def test_who_may_connect_and_load(tmp_path):
@@ -43,8 +44,10 @@ def test_who_may_connect_and_load(tmp_path):
         assert verifier is not None
         assert is_verifier(verifier)
         assert "secret" not in verifier
-        assert is_password("secret", verifier)
-        assert not is_password("Secret", verifier)
+        salt = base64.b64decode(verifier.split(":")[1].split("$")[0])
+        assert verifier.startswith(f"SCRAM-SHA-256${ITERATIONS}:")
+        assert make_verifier("secret", salt) == verifier
+        assert make_verifier("Secret", salt) != verifier
 
 
 def test_how_many_sessions_a_role_may_have(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 from seachange import errors
 from seachange.runtime.filesystem import LocalFileSystem, named_errors
-from seachange.runtime.opening import PowerCutFileSystem, lose_unsynced
+from seachange.runtime.opening import PowerCutFileSystem
+from tests.support.power_cut import lose_unsynced
 
 
 class Steps(LocalFileSystem):

@@ -131,7 +131,12 @@ class Catalog(Protocol):
     # the lock and is refused (`Locked`).
 
     def take_locks(
-        self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+        self,
+        epoch: Epoch,
+        owner: LockOwner,
+        wishes: Sequence[LockWish],
+        policy: LockPolicy,
+        most: int,
     ) -> LocksTaken:
         """Grants wishes in order, at most `most`. At the first that must wait: WAIT enters the actor into the queue of
         that key and ends; NOWAIT ends; SKIP continues. An actor waits for one key at a time, and keeps its turn if it

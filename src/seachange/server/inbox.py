@@ -75,11 +75,6 @@ class Inbox:
         return bool(self._frames) and (len(self._frames) > 1 or self._frames[0].kind != _EXECUTE)
 
     @property
-    def is_busy(self) -> bool:
-        """Only the loop starts workers: for it, False is reliable."""
-        return self._is_busy
-
-    @property
     def count(self) -> int:
         return len(self._frames)
 

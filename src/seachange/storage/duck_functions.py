@@ -21,7 +21,7 @@ from duckdb.func import FunctionNullHandling
 from seachange import errors
 from seachange.storage.arrow import interval_text
 from seachange.storage.duck_numerics import COMPLAINT, is_vector_function, macro_definition, make_vector_function
-from seachange.values import bytes_ops, digits, interval_parts, json_build, json_ops, json_path, names_text
+from seachange.values import bytes_ops, digits, interval, json_build, json_ops, json_path, names_text
 from seachange.values.array_text import parse_array, show_record
 from seachange.values.date_patterns import capitalise, read_moment, write_interval, write_moment
 from seachange.values.duck_text import SHOWN_TYPES, show_list, show_scalar
@@ -109,9 +109,9 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_replace", json_ops.replace_path, (_TEXT, _TEXTS, _TEXT), _TEXT),
     ("json_strip_nulls", json_ops.strip_nulls, (_TEXT,), _TEXT),
     ("json_pretty", json_ops.pretty, (_TEXT,), _TEXT),
-    ("justify_days", interval_parts.justify_days, (_TEXT,), _TEXT),
-    ("justify_hours", interval_parts.justify_hours, (_TEXT,), _TEXT),
-    ("justify_interval", interval_parts.justify_interval, (_TEXT,), _TEXT),
+    ("justify_days", interval.justify_days, (_TEXT,), _TEXT),
+    ("justify_hours", interval.justify_hours, (_TEXT,), _TEXT),
+    ("justify_interval", interval.justify_interval, (_TEXT,), _TEXT),
     ("get_byte", bytes_ops.get_byte, ("BLOB", _NUMBER), "INTEGER"),
     ("count_bits", bytes_ops.count_bits, ("BLOB",), _NUMBER),
     ("bytes_substring", bytes_ops.substring, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
@@ -135,7 +135,7 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     *_path_functions(),
     ("size_bytes", digits.read_size, (_TEXT,), _NUMBER),
     ("hashtext", bytes_ops.hash_text, (_TEXT,), "INTEGER"),
-    ("divided_interval", interval_parts.divide, (_TEXT, "DOUBLE"), _TEXT),
+    ("divided_interval", interval.divide, (_TEXT, "DOUBLE"), _TEXT),
     ("get_bit", bytes_ops.get_bit, ("BLOB", _NUMBER), "INTEGER"),
     ("set_bit", bytes_ops.set_bit, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
     ("set_byte", bytes_ops.set_byte, ("BLOB", _NUMBER, _NUMBER), "BLOB"),

@@ -15,19 +15,10 @@ from typing import Any
 from uuid import UUID
 
 from seachange import errors
+from seachange.values import number_coercion
 from seachange.values.array_text import parse_array
 from seachange.values.interval import Interval, canonical_interval, from_timedelta, parse_interval
 from seachange.values.json_text import normalize_json, parse_json, show_json
-from seachange.values.number_coercion import (
-    Coercer,
-    floating_coercer,
-    integer_coercer,
-    invalid,
-    mismatch,
-    numeric_coercer,
-    oid_coercer,
-    quantize,
-)
 from seachange.values.timezone import UTC, find_zone, session_zone
 from seachange.values.types import NAME_BYTES_MAX, QUOTIENT_SCALES, Kind, SqlType
 
@@ -43,13 +34,13 @@ def coerce(type_: SqlType, value: Any) -> Any:
     return coercer(type_)(value)
 
 
-def coercer(type_: SqlType) -> Coercer:
+def coercer(type_: SqlType) -> number_coercion.Coercer:
     """The assignment conversion to a type: NULL stays NULL. Timestamps are read in the zone of the session."""
     return _coercer(type_, session_zone() if type_.kind in _ZONED else UTC)
 
 
 @lru_cache(maxsize=1024)
-def _coercer(type_: SqlType, zone: str) -> Coercer:
+def _coercer(type_: SqlType, zone: str) -> number_coercion.Coercer:
     builder = _ZONED.get(type_.kind)
     convert = builder(type_, find_zone(zone)) if builder is not None else _BUILDERS[type_.kind](type_)
 
@@ -59,23 +50,23 @@ def _coercer(type_: SqlType, zone: str) -> Coercer:
     return coerce_value
 
 
-def _boolean(type_: SqlType) -> Coercer:
+def _boolean(type_: SqlType) -> number_coercion.Coercer:
     def convert(value: Any) -> bool:
         if isinstance(value, bool):
             return value
         if not isinstance(value, str):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         word = value.strip().lower()
         if word in _TRUE:
             return True
         if word in _FALSE:
             return False
-        raise invalid(type_, value)
+        raise number_coercion.invalid(type_, value)
 
     return convert
 
 
-def computed_coercer(type_: SqlType) -> Coercer:
+def computed_coercer(type_: SqlType) -> number_coercion.Coercer:
     """The same for a computed value: a quotient has more digits than a numeric without declared digits stores, and was
     rounded in any case."""
     convert = coercer(type_)
@@ -85,7 +76,7 @@ def computed_coercer(type_: SqlType) -> Coercer:
 
     def convert_rounded(value: Any) -> Any:
         is_quotient = isinstance(value, Decimal) and -int(value.as_tuple().exponent) in QUOTIENT_SCALES
-        return convert(quantize(value, step) if is_quotient else value)
+        return convert(number_coercion.quantize(value, step) if is_quotient else value)
 
     return convert_rounded
 
@@ -101,7 +92,7 @@ def check_characters(text: str) -> None:
             raise errors.UnpairedSurrogate() from None
 
 
-def _text(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _text(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     length = type_.length
 
     def convert(value: Any) -> str:
@@ -116,13 +107,13 @@ def _text(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     return convert
 
 
-def _char(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _char(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     """Without trailing spaces, which are insignificant: they are added when the value is displayed."""
     convert = _text(type_, zone)
     return lambda value: convert(value).rstrip(" ")
 
 
-def _name(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _name(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     convert = _text(type_, zone)
     return lambda value: convert(value).encode()[:NAME_BYTES_MAX].decode(errors="ignore")
 
@@ -141,15 +132,15 @@ def _to_text(type_: SqlType, value: Any, zone: dt.tzinfo) -> str:
         return repr(value).removesuffix(".0")
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
-    raise mismatch(type_, value)
+    raise number_coercion.mismatch(type_, value)
 
 
-def _bytea(type_: SqlType) -> Coercer:
+def _bytea(type_: SqlType) -> number_coercion.Coercer:
     def convert(value: Any) -> bytes:
         if isinstance(value, str):
             return _parse_bytea(type_, value)
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         return bytes(value)
 
     return convert
@@ -172,7 +163,7 @@ def _parse_bytea(type_: SqlType, text: str) -> bytes:
         else:
             pieces.append(b"\\" if escape == "\\" else bytes([int(escape, 8)]))
     if end != len(text):
-        raise invalid(type_, text)
+        raise number_coercion.invalid(type_, text)
     return b"".join(pieces)
 
 
@@ -200,7 +191,7 @@ def _local(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
     return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
 
 
-def _date(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _date(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     def convert(value: Any) -> dt.date:
         if isinstance(value, str):
             # The date in the text, whatever its offset.
@@ -208,7 +199,7 @@ def _date(type_: SqlType, zone: dt.tzinfo) -> Coercer:
         if isinstance(value, dt.datetime):
             return _local(value, zone).date()
         if not isinstance(value, dt.date):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         return value
 
     return convert
@@ -230,7 +221,7 @@ def _round_moment(value: dt.datetime, step: int) -> dt.datetime:
     return value + (step - rest if rest * 2 >= step else -rest) * _MICROSECOND
 
 
-def _time(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _time(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     step = 10**type_.scale
 
     def convert(value: Any) -> dt.time:
@@ -239,13 +230,13 @@ def _time(type_: SqlType, zone: dt.tzinfo) -> Coercer:
         if isinstance(value, dt.datetime):
             value = _local(value, zone).time()
         if not isinstance(value, dt.time):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         return _round_time(value.replace(tzinfo=None), step)
 
     return convert
 
 
-def _timestamp(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _timestamp(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     with_zone = type_.kind is Kind.TIMESTAMPTZ
     step = 10**type_.scale
 
@@ -258,7 +249,7 @@ def _timestamp(type_: SqlType, zone: dt.tzinfo) -> Coercer:
         elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
             value = dt.datetime(value.year, value.month, value.day)
         if not isinstance(value, dt.datetime):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         if not with_zone:
             return _round_moment(_local(value, zone), step)
         moment = (value.replace(tzinfo=zone) if value.tzinfo is None else value).astimezone(dt.UTC)
@@ -267,21 +258,21 @@ def _timestamp(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     return convert
 
 
-def _uuid(type_: SqlType) -> Coercer:
+def _uuid(type_: SqlType) -> number_coercion.Coercer:
     def convert(value: Any) -> UUID:
         if isinstance(value, UUID):
             return value
         if not isinstance(value, str):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         try:
             return UUID(value.strip())
         except ValueError:
-            raise invalid(type_, value) from None
+            raise number_coercion.invalid(type_, value) from None
 
     return convert
 
 
-def _interval(type_: SqlType) -> Coercer:
+def _interval(type_: SqlType) -> number_coercion.Coercer:
     def convert(value: Any) -> str:
         if isinstance(value, str):
             return canonical_interval(parse_interval(value))
@@ -291,7 +282,7 @@ def _interval(type_: SqlType) -> Coercer:
             return canonical_interval(from_timedelta(value))
         if isinstance(value, dt.time):
             return canonical_interval(from_timedelta(_since_midnight(value)))
-        raise mismatch(type_, value)
+        raise number_coercion.mismatch(type_, value)
 
     return convert
 
@@ -300,23 +291,23 @@ def _since_midnight(value: dt.time) -> dt.timedelta:
     return dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond)
 
 
-def _json(type_: SqlType) -> Coercer:
+def _json(type_: SqlType) -> number_coercion.Coercer:
     def convert(value: Any) -> str:
         if isinstance(value, str):
             check_characters(value)
             parse_json(value)
             return value
         if not isinstance(value, dict | list):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         return show_json(value)
 
     return convert
 
 
-def _jsonb(type_: SqlType) -> Coercer:
+def _jsonb(type_: SqlType) -> number_coercion.Coercer:
     def convert(value: Any) -> str:
         if not isinstance(value, str | dict | list):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         text = normalize_json(value if isinstance(value, str) else show_json(value))
         check_characters(text)
         return text
@@ -324,7 +315,7 @@ def _jsonb(type_: SqlType) -> Coercer:
     return convert
 
 
-def _array(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+def _array(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     assert type_.element is not None
     kind = type_.element.kind
     builder = _ZONED.get(kind)
@@ -333,7 +324,7 @@ def _array(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     def convert(value: Any) -> list[Any]:
         given = parse_array(value) if isinstance(value, str) else value
         if not isinstance(given, list | tuple):
-            raise mismatch(type_, value)
+            raise number_coercion.mismatch(type_, value)
         if any(isinstance(element, list) for element in given) and kind not in _DOCUMENTS:
             raise errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
         converted = [None if element is None else convert_element(element) for element in given]
@@ -344,23 +335,23 @@ def _array(type_: SqlType, zone: dt.tzinfo) -> Coercer:
 
 
 _DOCUMENTS = frozenset({Kind.JSON, Kind.JSONB})
-_BUILDERS: dict[Kind, Callable[[SqlType], Coercer]] = {
+_BUILDERS: dict[Kind, Callable[[SqlType], number_coercion.Coercer]] = {
     Kind.BOOLEAN: _boolean,
-    Kind.SMALLINT: integer_coercer,
-    Kind.INTEGER: integer_coercer,
-    Kind.BIGINT: integer_coercer,
-    Kind.REAL: floating_coercer,
-    Kind.DOUBLE: floating_coercer,
-    Kind.NUMERIC: numeric_coercer,
+    Kind.SMALLINT: number_coercion.integer_coercer,
+    Kind.INTEGER: number_coercion.integer_coercer,
+    Kind.BIGINT: number_coercion.integer_coercer,
+    Kind.REAL: number_coercion.floating_coercer,
+    Kind.DOUBLE: number_coercion.floating_coercer,
+    Kind.NUMERIC: number_coercion.numeric_coercer,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
-    Kind.OID: oid_coercer,
+    Kind.OID: number_coercion.oid_coercer,
     Kind.INTERVAL: _interval,
     Kind.JSON: _json,
     Kind.JSONB: _jsonb,
 }
 # These depend on a time zone.
-_ZONED: dict[Kind, Callable[[SqlType, dt.tzinfo], Coercer]] = {
+_ZONED: dict[Kind, Callable[[SqlType, dt.tzinfo], number_coercion.Coercer]] = {
     Kind.TEXT: _text,
     Kind.VARCHAR: _text,
     Kind.CHAR: _char,

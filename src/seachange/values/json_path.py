@@ -16,34 +16,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, Final
 
 from seachange import errors
-from seachange.values.json_path_syntax import (
-    Arithmetic,
-    Descent,
-    EveryElement,
-    EveryKey,
-    Expression,
-    Filter,
-    JsonPath,
-    Key,
-    Method,
-    Node,
-    Path,
-    PathComparison,
-    PathConstant,
-    PathExists,
-    PathIsUnknown,
-    PathJunction,
-    PathLikeRegex,
-    PathNegation,
-    PathStartsWith,
-    Predicate,
-    Sign,
-    Step,
-    Subscripts,
-    Symbol,
-    Variable,
-    parse_path,
-)
+from seachange.values import json_path_syntax as syntax
 from seachange.values.json_text import parse_json, show_json
 
 # Whether a text matches a pattern that starts with flags.
@@ -51,13 +24,13 @@ Like = Callable[[str, str], bool]
 # The maximum number of digits of a product of two numbers of a document.
 _DIGITS: Final = 200
 _PREDICATES: Final = (
-    PathComparison,
-    PathJunction,
-    PathNegation,
-    PathIsUnknown,
-    PathExists,
-    PathStartsWith,
-    PathLikeRegex,
+    syntax.PathComparison,
+    syntax.PathJunction,
+    syntax.PathNegation,
+    syntax.PathIsUnknown,
+    syntax.PathExists,
+    syntax.PathStartsWith,
+    syntax.PathLikeRegex,
 )
 _FLAGS: Final = frozenset("ism")
 _TYPES: Final[tuple[tuple[type, str], ...]] = (
@@ -91,7 +64,7 @@ def _run(document: str, path: str, variables: str, like: Like) -> list[Any]:
     given = parse_json(variables)
     if not isinstance(given, dict):
         raise errors.InvalidParameterValue(detail='"vars" argument is not an object')
-    parsed, root = parse_path(path), parse_json(document)
+    parsed, root = syntax.parse_path(path), parse_json(document)
     try:
         return _Evaluation(parsed, root, given, like, root).any(parsed.root)
     except RecursionError:
@@ -104,7 +77,7 @@ def _plain(item: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    path: JsonPath
+    path: syntax.JsonPath
     root: Any
     variables: dict[str, Any]
     like: Like
@@ -116,39 +89,39 @@ class _Evaluation:
     def strict(self) -> bool:
         return self.path.strict
 
-    def any(self, node: Node) -> list[Any]:
+    def any(self, node: syntax.Node) -> list[Any]:
         return [self.truth(node)] if isinstance(node, _PREDICATES) else self.items(node)
 
     # Expressions.
 
-    def items(self, node: Expression) -> list[Any]:
+    def items(self, node: syntax.Expression) -> list[Any]:
         match node:
-            case PathConstant():
+            case syntax.PathConstant():
                 return [node.value]
-            case Symbol("$"):
+            case syntax.Symbol("$"):
                 return [self.root]
-            case Symbol("last"):
+            case syntax.Symbol("last"):
                 if self.last is None:
                     raise errors.SyntaxProblem(detail="LAST is allowed only in array subscripts")
                 return [Decimal(self.last)]
-            case Symbol():
+            case syntax.Symbol():
                 return [self.current]
-            case Variable():
+            case syntax.Variable():
                 if node.name not in self.variables:
                     raise errors.UndefinedObject(kind="jsonpath variable", name=node.name)
                 return [self.variables[node.name]]
-            case Sign():
+            case syntax.Sign():
                 numbers = [self._number(item, node.operator) for item in self.unwrapped(node.operand)]
                 return [-number if node.operator == "-" else number for number in numbers]
-            case Arithmetic():
+            case syntax.Arithmetic():
                 return [self._calculate(node)]
-            case Path():
+            case syntax.Path():
                 found = self.any(node.start)
                 for step in node.steps:
                     found = [made for item in found for made in self._step(step, item)]
                 return found
 
-    def unwrapped(self, node: Expression) -> list[Any]:
+    def unwrapped(self, node: syntax.Expression) -> list[Any]:
         found = self.items(node)
         return found if self.strict else [part for item in found for part in _parts(item)]
 
@@ -157,7 +130,7 @@ class _Evaluation:
             raise errors.JsonNumberNotFound(detail=f"operand of unary jsonpath operator {operator} is not a number")
         return item
 
-    def _calculate(self, node: Arithmetic) -> Decimal:
+    def _calculate(self, node: syntax.Arithmetic) -> Decimal:
         sides: list[Decimal] = []
         for name, operand in (("left", node.left), ("right", node.right)):
             found = self.unwrapped(operand)
@@ -170,22 +143,22 @@ class _Evaluation:
 
     # Steps.
 
-    def _step(self, step: Step, item: Any) -> list[Any]:
+    def _step(self, step: syntax.Step, item: Any) -> list[Any]:
         match step:
-            case Key():
+            case syntax.Key():
                 return self._of_objects(item, lambda found: self._member(found, step.name), "member accessor")
-            case EveryKey():
+            case syntax.EveryKey():
                 return self._of_objects(item, lambda found: list(found.values()), "wildcard member accessor")
-            case EveryElement():
+            case syntax.EveryElement():
                 return self._elements(item, "wildcard array accessor")
-            case Subscripts():
+            case syntax.Subscripts():
                 return self._chosen(step, self._elements(item, "array accessor"))
-            case Descent():
+            case syntax.Descent():
                 return list(_descend(item, step, 0))
-            case Filter():
+            case syntax.Filter():
                 parts = [item] if self.strict else _parts(item)
                 return [part for part in parts if replace(self, current=part).truth(step.condition) is True]
-            case Method():
+            case syntax.Method():
                 wholes = self.strict or step.name in ("type", "size")
                 return [made for part in ([item] if wholes else _parts(item)) for made in self._call(step.name, part)]
 
@@ -208,7 +181,7 @@ class _Evaluation:
             raise errors.JsonArrayNotFound(detail=f"jsonpath {what} can only be applied to an array")
         return _parts(item)
 
-    def _chosen(self, step: Subscripts, elements: Sequence[Any]) -> list[Any]:
+    def _chosen(self, step: syntax.Subscripts, elements: Sequence[Any]) -> list[Any]:
         within = replace(self, last=len(elements) - 1)
         made: list[Any] = []
         for first, last in step.ranges:
@@ -219,7 +192,7 @@ class _Evaluation:
             made += elements[max(low, 0) : max(high + 1, 0)]
         return made
 
-    def _place(self, node: Expression) -> int:
+    def _place(self, node: syntax.Expression) -> int:
         found = self.items(node)
         if len(found) != 1 or not isinstance(found[0], Decimal):
             raise errors.JsonSubscriptError(detail="jsonpath array subscript is not a single numeric value")
@@ -243,32 +216,32 @@ class _Evaluation:
 
     # Predicates.
 
-    def truth(self, node: Predicate) -> bool | None:
+    def truth(self, node: syntax.Predicate) -> bool | None:
         match node:
-            case PathJunction():
+            case syntax.PathJunction():
                 return self._joined(node)
-            case PathNegation():
+            case syntax.PathNegation():
                 inner = self.truth(node.operand)
                 return None if inner is None else not inner
-            case PathIsUnknown():
+            case syntax.PathIsUnknown():
                 return self.truth(node.operand) is None
-            case PathExists():
+            case syntax.PathExists():
                 found = self._sequence(node.operand, unwrap=False)
                 return None if found is None else bool(found)
-            case PathComparison():
+            case syntax.PathComparison():
                 return self._each(node.left, node.right, lambda left, right: _compare(node.operator, left, right))
-            case PathStartsWith():
+            case syntax.PathStartsWith():
                 return self._each(node.operand, node.beginning, _starts_with)
-            case PathLikeRegex():
+            case syntax.PathLikeRegex():
                 pattern = _marked(node)
-                nothing = PathConstant(None)
+                nothing = syntax.PathConstant(None)
                 return self._each(
                     node.operand,
                     nothing,
                     lambda text, _: self.like(text, pattern) if isinstance(text, str) else None,
                 )
 
-    def _joined(self, node: PathJunction) -> bool | None:
+    def _joined(self, node: syntax.PathJunction) -> bool | None:
         """AND or OR of truth values: a deciding one is enough, otherwise the result may be unknown."""
         decides = node.operator == "||"
         left = self.truth(node.left)
@@ -277,13 +250,15 @@ class _Evaluation:
         right = self.truth(node.right)
         return left if right is not decides and left is None else right
 
-    def _sequence(self, node: Expression, unwrap: bool = True) -> list[Any] | None:
+    def _sequence(self, node: syntax.Expression, unwrap: bool = True) -> list[Any] | None:
         try:
             return self.unwrapped(node) if unwrap else self.items(node)
         except (errors.DataError, errors.DivisionByZero):
             return None
 
-    def _each(self, left: Expression, right: Expression, decide: Callable[[Any, Any], bool | None]) -> bool | None:
+    def _each(
+        self, left: syntax.Expression, right: syntax.Expression, decide: Callable[[Any, Any], bool | None]
+    ) -> bool | None:
         """Whether it holds for one pair; in strict mode all pairs must be comparable."""
         lefts, rights = self._sequence(left), self._sequence(right)
         if lefts is None or rights is None:
@@ -313,7 +288,7 @@ def _in_order(item: dict[str, Any]) -> list[tuple[str, Any]]:
     return sorted(item.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
 
 
-def _descend(item: Any, step: Descent, depth: int) -> Iterator[Any]:
+def _descend(item: Any, step: syntax.Descent, depth: int) -> Iterator[Any]:
     children = [value for _, value in _in_order(item)] if isinstance(item, dict) else item
     inner = children if isinstance(children, list) else []
     # `last` is a level with nothing below it.
@@ -384,7 +359,7 @@ def _starts_with(text: Any, beginning: Any) -> bool | None:
     return text.startswith(beginning) if isinstance(text, str) and isinstance(beginning, str) else None
 
 
-def _marked(node: PathLikeRegex) -> str:
+def _marked(node: syntax.PathLikeRegex) -> str:
     if "q" in node.flags:
         return f"(?i)\\Q{node.pattern}\\E" if "i" in node.flags else f"\\Q{node.pattern}\\E"
     if not set(node.flags) <= _FLAGS:

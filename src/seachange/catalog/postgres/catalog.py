@@ -11,7 +11,7 @@ from typing import LiteralString
 
 from seachange import errors
 from seachange.catalog.port import FORMAT
-from seachange.catalog.postgres import jobs
+from seachange.catalog.postgres import jobs, locks, read
 from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.collect import (
     drop_partitions,
@@ -23,28 +23,6 @@ from seachange.catalog.postgres.collect import (
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
 from seachange.catalog.postgres.connections import DescriptorWatch, Pool
 from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
-from seachange.catalog.postgres.locks import (
-    answer_requests,
-    forget_dead,
-    read_holders,
-    read_queues,
-    read_table_locks,
-    release_locks,
-    release_scopes,
-    request_lock,
-    send_wishes,
-    serve_first,
-)
-from seachange.catalog.postgres.read import (
-    query,
-    read_contents,
-    read_descriptors,
-    read_dropped,
-    read_entries,
-    read_first_reliance,
-    read_first_violation,
-    read_newest_generation,
-)
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
 from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
@@ -142,7 +120,7 @@ class PostgresCatalog:
         return self.identity() or identity
 
     def _row(self, text: LiteralString, *values: object) -> tuple[object, ...]:
-        return self._pool.run(lambda db: query(db, text, *values))[0]
+        return self._pool.run(lambda db: read.query(db, text, *values))[0]
 
     def _number(self, text: LiteralString, *values: object) -> int | None:
         (number,) = self._row(text, *values)
@@ -178,7 +156,7 @@ class PostgresCatalog:
     ) -> Seq:
         mark = low_water if write_mark is None else write_mark
         values = (low_water, mark, holders, pace.latency_us, pace.usual_us, epoch)
-        rows = self._pulse.run(lambda db: query(db, _BEAT, *values))
+        rows = self._pulse.run(lambda db: read.query(db, _BEAT, *values))
         if not rows:
             raise errors.StaleNode(node=epoch)
         return Seq(rows[0][0])
@@ -188,13 +166,13 @@ class PostgresCatalog:
 
     def expire_nodes(self) -> tuple[Epoch, ...]:
         # Usually no node has expired, and the lock is not needed to see that.
-        if not self._pulse.run(lambda db: query(db, _ANY_EXPIRED)):
+        if not self._pulse.run(lambda db: read.query(db, _ANY_EXPIRED)):
             return ()
-        rows = self._pulse.run(lambda db: query(db, _EXPIRE))
+        rows = self._pulse.run(lambda db: read.query(db, _EXPIRE))
         return tuple(sorted(Epoch(epoch) for (epoch,) in rows))
 
     def nodes(self) -> tuple[NodeRecord, ...]:
-        return tuple(map(node_from, self._pool.run(lambda db: query(db, _NODES))))
+        return tuple(map(node_from, self._pool.run(lambda db: read.query(db, _NODES))))
 
     def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
         if not requests:
@@ -252,60 +230,65 @@ class PostgresCatalog:
         return Seq(self._known(_FLOOR))
 
     def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
-        return self._pool.run(lambda db: read_entries(db, epoch, after))
+        return self._pool.run(lambda db: read.read_entries(db, epoch, after))
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
-        return self._pool.run(lambda db: read_first_reliance(db, epoch, keys, after))
+        return self._pool.run(lambda db: read.read_first_reliance(db, epoch, keys, after))
 
     def first_violation(self, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
-        return self._pool.run(lambda db: read_first_violation(db, keys, after))
+        return self._pool.run(lambda db: read.read_first_violation(db, keys, after))
 
     def watch(self) -> DescriptorWatch:
         return DescriptorWatch(self.url, self._pool.pids)
 
     def take_locks(
-        self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+        self,
+        epoch: Epoch,
+        owner: LockOwner,
+        wishes: Sequence[LockWish],
+        policy: LockPolicy,
+        most: int,
     ) -> LocksTaken:
-        return self._pool.run(lambda db: send_wishes(db, epoch, owner, wishes, policy, most))
+        return self._pool.run(lambda db: locks.send_wishes(db, epoch, owner, wishes, policy, most))
 
     def release_locks(self, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None = None) -> None:
-        self._pool.run(lambda db: release_locks(db, epoch, owner, keys))
+        self._pool.run(lambda db: locks.release_locks(db, epoch, owner, keys))
 
     def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
-        self._pool.run(lambda db: release_scopes(db, epoch, actor, scopes))
+        self._pool.run(lambda db: locks.release_scopes(db, epoch, actor, scopes))
 
     def serve_first(self, wait: LockWait) -> None:
-        self._pool.run(lambda db: serve_first(db, wait))
+        self._pool.run(lambda db: locks.serve_first(db, wait))
 
     def lock_queues(self) -> LockQueues:
-        return self._pool.run(read_queues)
+        return self._pool.run(locks.read_queues)
 
     def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
-        return self._pool.run(lambda db: read_holders(db, key))
+        return self._pool.run(lambda db: locks.read_holders(db, key))
 
     def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
-        return self._pool.run(lambda db: request_lock(db, epoch, owner, wish))
+        return self._pool.run(lambda db: locks.request_lock(db, epoch, owner, wish))
 
     def answer_requests(self, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]] = ()) -> None:
-        self._pool.run(lambda db: answer_requests(db, epoch, upto, held))
+        self._pool.run(lambda db: locks.answer_requests(db, epoch, upto, held))
 
     def table_locks(self) -> CatalogTableLocks:
-        return self._pool.run(read_table_locks)
+        return self._pool.run(locks.read_table_locks)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         return Seq(self._known(_SEQUENCE_AT, timestamp_us))
 
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
-        return self._pool.run(lambda db: read_descriptors(db, epoch, at))
+        return self._pool.run(lambda db: read.read_descriptors(db, epoch, at))
 
     def dropped(self) -> tuple[DroppedDescriptor, ...]:
-        return self._pool.run(read_dropped)
+        return self._pool.run(read.read_dropped)
 
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
-        return self._pool.run(lambda db: read_contents(db, epoch, index_id, at))
+        return self._pool.run(lambda db: read.read_contents(db, epoch, index_id, at))
 
     def newest_generation(self, index_id: IndexId) -> Generation | None:
-        return self._pool.run(lambda db: read_newest_generation(db, index_id))
+        return self._pool.run(lambda db: read.read_newest_generation(db, index_id))
 
     def allocate_ids(self, count: int) -> range:
         first = self._known(_ALLOCATE, count, count)
@@ -324,7 +307,7 @@ class PostgresCatalog:
         return self._pool.run(lambda db: move_sequence(db, id_, run, expected, state))
 
     def min_versions(self) -> dict[DescriptorId, int]:
-        rows = self._pool.run(lambda db: query(db, _MIN_VERSIONS))
+        rows = self._pool.run(lambda db: read.query(db, _MIN_VERSIONS))
         return {DescriptorId(id_): version for id_, version in rows}
 
     def reserve_segments(self, epoch: Epoch, count: int) -> range:
@@ -340,7 +323,7 @@ class PostgresCatalog:
         floor = self._number(_RAISE_FLOOR, epoch, retention_us, BURNED_KEPT_US)
         if floor is None:
             raise errors.StaleNode(node=epoch)
-        self._pool.run(forget_dead)
+        self._pool.run(locks.forget_dead)
         self._pool.run(jobs.forget_old)
         self._pool.run(partial(remove_log, floor=floor))
         self._pool.run(drop_partitions)

@@ -25,21 +25,9 @@ from seachange.catalog.rows import (
     parts_of,
     table_locked_from,
 )
+from seachange.model import log
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.jobs import JobChange
-from seachange.model.log import (
-    BelowFloor,
-    Burned,
-    CommitRequest,
-    Committed,
-    Conflict,
-    Fenced,
-    GenerationChange,
-    Outcome,
-    Revalidate,
-    StaleEpoch,
-    Superseded,
-)
 from seachange.model.segments import Segment
 
 # The number of sequences per partition of inline batches.
@@ -68,7 +56,7 @@ class Code(IntEnum):
     TABLE_LOCKED = 9
 
 
-def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
+def send_commit(db: Connection, epoch: Epoch, requests: Sequence[log.CommitRequest]) -> tuple[log.Outcome, ...]:
     positions, numbers, ends = Bigints(), Bigints(), Bigints()
     payloads: list[bytes] = []
     for request in requests:
@@ -99,37 +87,37 @@ def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest])
     return tuple(map(outcome_from, requests, rows))
 
 
-def outcome_from(request: CommitRequest, row: Row) -> Outcome:
+def outcome_from(request: log.CommitRequest, row: Row) -> log.Outcome:
     code, a, b, detail = row
     match Code(code):
         case Code.COMMITTED:
-            return Committed(Seq(a), b)
+            return log.Committed(Seq(a), b)
         case Code.CONFLICT:
-            return Conflict(Seq(a))
+            return log.Conflict(Seq(a))
         case Code.REVALIDATE:
-            return Revalidate(Seq(a))
+            return log.Revalidate(Seq(a))
         case Code.FENCED:
-            return Fenced(DescriptorId(a), b)
+            return log.Fenced(DescriptorId(a), b)
         case Code.STALE_EPOCH:
-            return StaleEpoch(Epoch(a))
+            return log.StaleEpoch(Epoch(a))
         case Code.BELOW_FLOOR:
-            return BelowFloor(Seq(a))
+            return log.BelowFloor(Seq(a))
         case Code.SUPERSEDED:
-            return Superseded(detail)
+            return log.Superseded(detail)
         case Code.BURNED:
-            return Burned(request.commit_id)
+            return log.Burned(request.commit_id)
         case Code.LOCKED:
             return locked_from(a, b)
         case Code.TABLE_LOCKED:
             return table_locked_from(a)
 
 
-def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:
+def send_outcome(db: Connection, commit_id: bytes) -> log.Committed | None:
     row = db.execute(_OUTCOME, (commit_id,), binary=True).fetchone()
-    return Committed(Seq(row[0]), row[1]) if row else None
+    return log.Committed(Seq(row[0]), row[1]) if row else None
 
 
-def _changes(request: CommitRequest) -> str | None:
+def _changes(request: log.CommitRequest) -> str | None:
     """The rarely used part of a request, as JSON without empty lists; None if all are empty."""
     if not has_changes(request):
         return None
@@ -175,7 +163,7 @@ def _segment(segment: Segment, delta: bool, base: int | None) -> dict[str, Any]:
     }
 
 
-def _generation(change: GenerationChange) -> dict[str, Any]:
+def _generation(change: log.GenerationChange) -> dict[str, Any]:
     return {
         "index_id": change.index_id,
         "expected": change.expected,

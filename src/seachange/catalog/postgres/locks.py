@@ -21,7 +21,11 @@ from seachange.model.locking import (
 )
 
 _TAKE = "SELECT head, granted FROM seachange.take_locks(%b, %b, %b, %b, %b, %b)"
-_POLICIES: dict[LockPolicy, int] = {LockPolicy.WAIT: 0, LockPolicy.NOWAIT: 1, LockPolicy.SKIP: 2}
+_POLICIES: dict[LockPolicy, int] = {
+    LockPolicy.WAIT: 0,
+    LockPolicy.NOWAIT: 1,
+    LockPolicy.SKIP: 2,
+}
 _RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
     DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = %(scope)b
         AND (%(keys)b::bigint[] IS NULL OR key = ANY (%(keys)b))"""
@@ -49,7 +53,12 @@ _FORGET_DEAD = """SELECT seachange.forget_locks(array_agg(epoch)) FROM (SELECT e
 
 
 def send_wishes(
-    db: Connection, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+    db: Connection,
+    epoch: Epoch,
+    owner: LockOwner,
+    wishes: Sequence[LockWish],
+    policy: LockPolicy,
+    most: int,
 ) -> LocksTaken:
     numbers = Bigints()
     for wish in wishes:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from seachange import errors
 from seachange.catalog.rows import check_request, node_from
-from seachange.catalog.sqlite import jobs, locks, nodes
+from seachange.catalog.sqlite import jobs, locks, nodes, read
 from seachange.catalog.sqlite.collect import raise_floor, read_holdings, read_known_files, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import (
@@ -23,18 +23,6 @@ from seachange.catalog.sqlite.connections import (
     refuse_network_file_system,
 )
 from seachange.catalog.sqlite.copy import copy_catalog
-from seachange.catalog.sqlite.read import (
-    FLOOR,
-    HEAD,
-    read_contents,
-    read_descriptors,
-    read_dropped,
-    read_entries,
-    read_first_reliance,
-    read_first_violation,
-    read_newest_generation,
-    read_sequence_at,
-)
 from seachange.catalog.sqlite.schema import BIND, check_format, format_of, has_content, migrate, read_identity
 from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
@@ -199,10 +187,10 @@ class SqliteCatalog:
         return Committed(Seq(known[0]), known[1])
 
     def head(self) -> Seq:
-        return Seq(self._number(HEAD))
+        return Seq(self._number(read.HEAD))
 
     def floor(self) -> Seq:
-        return Seq(self._number(FLOOR))
+        return Seq(self._number(read.FLOOR))
 
     def _number(self, query: str) -> int:
         """A single statement is its own read transaction."""
@@ -217,24 +205,29 @@ class SqliteCatalog:
 
     def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
         # If nothing is read, nothing can be missing, so the checks are not needed.
-        if self._number(HEAD) <= after:
+        if self._number(read.HEAD) <= after:
             return ()
         with Read(self._readers) as db:
-            return read_entries(db, epoch, after)
+            return read.read_entries(db, epoch, after)
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         with Read(self._readers) as db:
-            return read_first_reliance(db, epoch, keys, after)
+            return read.read_first_reliance(db, epoch, keys, after)
 
     def first_violation(self, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
         with Read(self._readers) as db:
-            return read_first_violation(db, keys, after)
+            return read.read_first_violation(db, keys, after)
 
     def watch(self) -> FileWatch:
         return FileWatch(self._path)
 
     def take_locks(
-        self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+        self,
+        epoch: Epoch,
+        owner: LockOwner,
+        wishes: Sequence[LockWish],
+        policy: LockPolicy,
+        most: int,
     ) -> LocksTaken:
         with self._locks as db:
             nodes.require_live(db, epoch)
@@ -276,23 +269,23 @@ class SqliteCatalog:
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         with Read(self._readers) as db:
-            return read_sequence_at(db, timestamp_us)
+            return read.read_sequence_at(db, timestamp_us)
 
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
         with Read(self._readers) as db:
-            return read_descriptors(db, epoch, at)
+            return read.read_descriptors(db, epoch, at)
 
     def dropped(self) -> tuple[DroppedDescriptor, ...]:
         with Read(self._readers) as db:
-            return read_dropped(db)
+            return read.read_dropped(db)
 
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
         with Read(self._readers) as db:
-            return read_contents(db, epoch, index_id, at)
+            return read.read_contents(db, epoch, index_id, at)
 
     def newest_generation(self, index_id: IndexId) -> Generation | None:
         with Read(self._readers) as db:
-            return read_newest_generation(db, index_id)
+            return read.read_newest_generation(db, index_id)
 
     def allocate_ids(self, count: int) -> range:
         with self._writer as db:
@@ -380,7 +373,7 @@ class SqliteCatalog:
 
     def log_event(self, text: str, job_id: JobId = NO_JOB) -> None:
         with self._writer as db:
-            jobs.log_event(db, job_id, text, db.execute(HEAD).fetchone()[0], self._clock.wall_us())
+            jobs.log_event(db, job_id, text, db.execute(read.HEAD).fetchone()[0], self._clock.wall_us())
 
     def events(self) -> tuple[Event, ...]:
         with Read(self._readers) as db:

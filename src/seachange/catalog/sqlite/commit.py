@@ -24,23 +24,8 @@ from seachange.catalog.rows import (
 from seachange.catalog.sqlite.jobs import job_problem, keeps, write_jobs
 from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING, STANDING_READ
 from seachange.catalog.sqlite.schema import POSITION_BITS
+from seachange.model import log
 from seachange.model.ids import DescriptorId, Epoch, Seq
-from seachange.model.log import (
-    BelowFloor,
-    Burned,
-    CommitBlocked,
-    CommitRequest,
-    Committed,
-    Conflict,
-    DescriptorChange,
-    Fenced,
-    GenerationChange,
-    Outcome,
-    Refusal,
-    Revalidate,
-    StaleEpoch,
-    Superseded,
-)
 
 _STATE = """SELECT l.seq, l.timestamp_us, s.floor, n.live, EXISTS (SELECT 1 FROM lock)
     FROM log l, sequencer s LEFT JOIN node n ON n.epoch = ?
@@ -95,7 +80,7 @@ class Sequencer:
         self._head, self._last_us, self._floor, self._live, self._has_locks = row
         self._tail: list[_TailEntry] | None = None
 
-    def decide(self, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
+    def decide(self, requests: Sequence[log.CommitRequest]) -> tuple[log.Outcome, ...]:
         lowest = min(request.validated for request in requests)
         # A single request with nothing to check it against needs no sets.
         if lowest < self._head or len(requests) > 1:
@@ -105,40 +90,40 @@ class Sequencer:
             ]
         return tuple(self._decide_one(request) for request in requests)
 
-    def _decide_one(self, request: CommitRequest) -> Outcome:
+    def _decide_one(self, request: log.CommitRequest) -> log.Outcome:
         known = self._db.execute(KNOWN, (request.commit_id,)).fetchone()
         if known is not None:
             return known_outcome(request, known)
         refusal = self._refusal(request)
         return refusal if refusal is not None else self._write(request)
 
-    def _refusal(self, request: CommitRequest) -> Refusal | None:
+    def _refusal(self, request: log.CommitRequest) -> log.Refusal | None:
         if not self._live:
-            return StaleEpoch(self._epoch)
+            return log.StaleEpoch(self._epoch)
         # Entries at or below the floor have no key sets any more.
         if request.oldest < self._floor or request.validated < self._floor:
-            return BelowFloor(Seq(self._floor))
+            return log.BelowFloor(Seq(self._floor))
         fenced = self._fenced(request)
         if fenced is not None:
             return fenced
         if has_changes(request):
             superseded = self._superseded(request)
             if superseded is not None:
-                return Superseded(superseded)
+                return log.Superseded(superseded)
         conflict = self._conflict(request) if self._tail else None
         return self._locked(request) if conflict is None and self._has_locks else conflict
 
-    def _fenced(self, request: CommitRequest) -> Fenced | None:
+    def _fenced(self, request: log.CommitRequest) -> log.Fenced | None:
         for id_, version in request.versions:
             row = self._db.execute(_MIN_VERSION, (id_,)).fetchone()
             if row is None:
                 if not any(change.id == id_ for change in request.descriptors):
-                    return Fenced(id_, 0)
+                    return log.Fenced(id_, 0)
             elif version < row[0] or not row[1]:
-                return Fenced(id_, row[0])
+                return log.Fenced(id_, row[0])
         return None
 
-    def _superseded(self, request: CommitRequest) -> str | None:
+    def _superseded(self, request: log.CommitRequest) -> str | None:
         changed = {change.id for change in request.descriptors}
         for change in request.descriptors:
             problem = self._descriptor_problem(change, changed)
@@ -156,7 +141,7 @@ class Sequencer:
                 return problem
         return job_problem(self._db, self._epoch, request) or self._segment_problem(request)
 
-    def _descriptor_problem(self, change: DescriptorChange, changed: set[DescriptorId]) -> str | None:
+    def _descriptor_problem(self, change: log.DescriptorChange, changed: set[DescriptorId]) -> str | None:
         row = self._db.execute(_NEWEST_VERSION, (change.id,)).fetchone()
         if (row[0] if row else 0) != change.expected or change.version <= change.expected:
             return f"descriptor {change.id}"
@@ -166,7 +151,7 @@ class Sequencer:
                     return f"name {change.name}"
         return None
 
-    def _generation_problem(self, swap: GenerationChange) -> str | None:
+    def _generation_problem(self, swap: log.GenerationChange) -> str | None:
         row = self._db.execute(_NEWEST_GENERATION, (swap.index_id,)).fetchone()
         newest, base = row if row else (None, 0)
         # A base never decreases, and is never above the head.
@@ -175,7 +160,7 @@ class Sequencer:
             return f"generation of index {swap.index_id}"
         return None
 
-    def _segment_problem(self, request: CommitRequest) -> str | None:
+    def _segment_problem(self, request: log.CommitRequest) -> str | None:
         """A file that is to be attached must still be ours: garbage collection may have removed its intent."""
         deltas = {segment.id for segment in request.segments}
         for segment in attached_segments(request):
@@ -187,7 +172,7 @@ class Sequencer:
     def _exists(self, query: str, *values: int) -> bool:
         return self._db.execute(query, values).fetchone() is not None
 
-    def _conflict(self, request: CommitRequest) -> Refusal | None:
+    def _conflict(self, request: log.CommitRequest) -> log.Refusal | None:
         writes = frozenset(request.writes)
         needed = writes.union(request.shares, request.reads)
         bulk, touched = frozenset(request.bulk), frozenset(request.touched)
@@ -196,12 +181,12 @@ class Sequencer:
             if seq <= request.validated:
                 continue
             if not (needed.isdisjoint(tail_writes) and writes.isdisjoint(tail_shares)):
-                return Conflict(Seq(seq))
+                return log.Conflict(Seq(seq))
             if not (touched.isdisjoint(tail_bulk) and bulk.isdisjoint(tail_touched)):
                 revalidate = True
-        return Revalidate(Seq(self._head)) if revalidate else None
+        return log.Revalidate(Seq(self._head)) if revalidate else None
 
-    def _locked(self, request: CommitRequest) -> CommitBlocked | None:
+    def _locked(self, request: log.CommitRequest) -> log.CommitBlocked | None:
         # Jobs have no actor: their publications change no rows.
         for index_id in request.touched if request.actor else ():
             on_table = self._db.execute(ON_TABLE, (index_id, self._epoch, request.actor)).fetchone()
@@ -221,7 +206,7 @@ class Sequencer:
                 return locked_from(*found)
         return None
 
-    def _write(self, request: CommitRequest) -> Committed:
+    def _write(self, request: log.CommitRequest) -> log.Committed:
         seq = self._head + 1
         timestamp_us = max(self._now_us, self._last_us + 1)
         key_sets = (request.writes, request.shares, request.bulk, request.touched)
@@ -238,9 +223,9 @@ class Sequencer:
         if self._tail is not None:
             self._tail.append((seq, *map(frozenset, key_sets)))
         self._head, self._last_us = seq, timestamp_us
-        return Committed(Seq(seq), timestamp_us)
+        return log.Committed(Seq(seq), timestamp_us)
 
-    def _write_changes(self, request: CommitRequest, seq: int, timestamp_us: int) -> None:
+    def _write_changes(self, request: log.CommitRequest, seq: int, timestamp_us: int) -> None:
         for change in request.descriptors:
             self._write_descriptor(change, seq)
         self._db.executemany(_RAISE, [(r.version, r.id) for r in request.raises])
@@ -251,7 +236,7 @@ class Sequencer:
         if request.jobs:
             write_jobs(self._db, self._epoch, request, seq, timestamp_us)
 
-    def _write_descriptor(self, change: DescriptorChange, seq: int) -> None:
+    def _write_descriptor(self, change: log.DescriptorChange, seq: int) -> None:
         live = change.body is not None
         min_version = 0 if live else change.version
         self._db.execute(_INSERT_DESCRIPTOR, (change.id, change.version, change.name, live, min_version, seq))
@@ -259,7 +244,7 @@ class Sequencer:
         self._db.execute(_DROP_INDEXES, (seq, change.id))
         self._db.executemany(_OWN_INDEX, [(index, change.id) for index in index_ids(change.body)])
 
-    def _write_segments(self, request: CommitRequest, seq: int) -> None:
+    def _write_segments(self, request: log.CommitRequest, seq: int) -> None:
         """Turns intents into references; a segment that is one already stays as it is."""
         bases = {
             member.segment.id: change.base if change.base is not None else seq - 1
@@ -274,7 +259,7 @@ class Sequencer:
                 since = seq if delta is not None else bases[segment.id]
                 self._db.execute(_INSERT_SEGMENT, segment_values(segment, since, delta))
 
-    def _write_generation(self, swap: GenerationChange, seq: int) -> None:
+    def _write_generation(self, swap: log.GenerationChange, seq: int) -> None:
         (id_,) = self._db.execute(_NEXT_GENERATION).fetchone()
         self._db.execute(_TAKE_GENERATION)
         base = swap.base if swap.base is not None else seq - 1
@@ -285,7 +270,7 @@ class Sequencer:
         )
 
 
-def known_outcome(request: CommitRequest, row: tuple[int, int]) -> Committed | Burned:
+def known_outcome(request: log.CommitRequest, row: tuple[int, int]) -> log.Committed | log.Burned:
     if row[0] == BURNED_SEQ:
-        return Burned(request.commit_id)
-    return Committed(Seq(row[0]), row[1])
+        return log.Burned(request.commit_id)
+    return log.Committed(Seq(row[0]), row[1])

@@ -23,14 +23,6 @@ def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> s
     return f"SCRAM-SHA-256${iterations}:{_text(salt)}${_text(stored)}:{_text(server)}"
 
 
-def is_password(password: str, verifier: str) -> bool:
-    found = _VERIFIER.fullmatch(verifier)
-    if found is None:
-        return False
-    made = make_verifier(password, base64.b64decode(found[2]), int(found[1]))
-    return hmac.compare_digest(made, verifier)
-
-
 def _sign(key: bytes, text: bytes) -> bytes:
     return hmac.new(key, text, hashlib.sha256).digest()
 

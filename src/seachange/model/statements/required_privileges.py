@@ -212,40 +212,6 @@ KINDS: dict[tuple[type[t.Statement], ObjectKind], tuple[Need, ...]] = {
 }
 
 
-# Names for users, where those of the classes are not clear.
-LABELS: dict[str, str] = {
-    "AddEnumValue": "ALTER TYPE ... ADD VALUE",
-    "AlterTable AddRowId": "",
-    "AlterTable DropRowId": "",
-    "AlterTable KeepAsItIs": "ALTER TABLE ... SET (...) and other storage options",
-    "ChangeDefaultPrivileges": "ALTER DEFAULT PRIVILEGES",
-    "ChangeOwner": "ALTER TABLE, VIEW, SEQUENCE, TYPE ... OWNER TO",
-    "ChangeOwner database": "ALTER DATABASE ... OWNER TO",
-    "ChangeOwner schema": "ALTER SCHEMA ... OWNER TO",
-    "ChangeSettings": "ALTER ROLE, DATABASE ... SET",
-    "CopyStream": "COPY",
-    "CreateEnum": "CREATE TYPE",
-    "CreateTemporary": "CREATE TEMPORARY TABLE",
-    "DeclareCursor": "DECLARE CURSOR",
-    "DropEnumValue": "ALTER TYPE ... DROP VALUE",
-    "DropObjects": "DROP VIEW, SEQUENCE, TYPE, SCHEMA, DATABASE",
-    "DropRoles": "DROP ROLE",
-    "Grant": "GRANT, REVOKE on objects",
-    "GrantRoles": "GRANT, REVOKE of roles",
-    "LockTables": "LOCK TABLE",
-    "MoveObject": "ALTER TABLE, VIEW, SEQUENCE, TYPE ... SET SCHEMA",
-    "NeedlessStatement": "REINDEX, ANALYZE, CHECKPOINT",
-    "RenameEnumValue": "ALTER TYPE ... RENAME VALUE",
-    "RenameObject": "ALTER VIEW, SEQUENCE, INDEX ... RENAME TO",
-    "RenameObject database": "ALTER DATABASE ... RENAME TO",
-    "RenameObject schema": "ALTER SCHEMA ... RENAME TO",
-    "RenameObject type": "ALTER TYPE ... RENAME TO",
-    "RenameRole": "ALTER ROLE ... RENAME TO",
-    "SetSetting": "SET",
-    "TruncateTables": "TRUNCATE",
-}
-
-
 def needs_of(statement: t.Statement) -> tuple[Need, ...]:
     """All rights that it may require; some of them only if the statement has that part."""
     kind = getattr(statement, "kind", None)

@@ -25,18 +25,7 @@ from seachange.model.schema.objects import EnumType, View
 from seachange.runtime.interruption import each
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.text.scope import GIVEN, is_cte_reference
-from seachange.sql.translate.arithmetic import (
-    ColumnType,
-    calculation,
-    decimal_type,
-    difference_prefixes,
-    is_calculated,
-    is_meeting,
-    is_rounding,
-    meeting_parts,
-    numeric_type,
-    parts_of,
-)
+from seachange.sql.translate import arithmetic
 from seachange.sql.translate.common_types import bare, find_meetings, join_meeting
 from seachange.sql.translate.derived import resolve_columns
 from seachange.sql.translate.grouping import Dependent, dependent_text, find_dependent
@@ -178,7 +167,7 @@ def _cut_calculations(
     tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...]
 ) -> None:
     """From the inside out. A hole is filled with the name of a function, or with nothing."""
-    nodes = [(n, resolve_columns(n)) for n in tree.find_all(exp.Binary, exp.Func) if is_calculated(n)]
+    nodes = [(n, resolve_columns(n)) for n in tree.find_all(exp.Binary, exp.Func) if arithmetic.is_calculated(n)]
     meetings = find_meetings(tree)
     has_holes = bool(nodes or meetings)
     aliases = (
@@ -193,11 +182,11 @@ def _cut_calculations(
         match node:
             case exp.Cast():
                 node.set("to", exp.Var(this=_mark(holes, Calculated(told, 0, sources, aliases))))
-            case _ if is_meeting(node):
+            case _ if arithmetic.is_meeting(node):
                 mark = _mark(holes, Calculated(told, 0, sources, aliases))
-                parts = each(meeting_parts(node))
+                parts = each(arithmetic.meeting_parts(node))
                 _replace([(part, exp.Anonymous(this=mark, expressions=[bare(part).copy()])) for part in parts])
-            case _ if is_rounding(node):
+            case _ if arithmetic.is_rounding(node):
                 node.replace(hole(0, node))
             case exp.Sub():
                 for place, key in ((1, "this"), (2, "expression")):
@@ -207,7 +196,7 @@ def _cut_calculations(
                 whole: exp.Expr = node
                 while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
                     whole = whole.parent
-                whole.replace(hole(0, whole, *(_instead(whole, node, other) for other in parts_of(node))))
+                whole.replace(hole(0, whole, *(_instead(whole, node, other) for other in arithmetic.parts_of(node))))
             case _:
                 node.replace(hole(0, node.this, node.expression))
     for meeting in meetings:
@@ -289,18 +278,18 @@ def _text(hole: TypeHole, port: TransactionPort, find: FindTable, values: Sequen
             return _calculated(hole, lambda column: _known_type(hole, column, find), values)
 
 
-def _calculated(hole: Calculated, column_type: ColumnType, values: Sequence[Any]) -> str:
+def _calculated(hole: Calculated, column_type: arithmetic.ColumnType, values: Sequence[Any]) -> str:
     if isinstance(hole.node, exp.Cast) and isinstance(hole.node.this, exp.Parameter):
         given = plain_number(_value(hole.node.this, values))
-        return decimal_type(*count_digits(given)) if given is not None else SqlType(Kind.NUMERIC).duckdb
+        return arithmetic.decimal_type(*count_digits(given)) if given is not None else SqlType(Kind.NUMERIC).duckdb
     node = _with_values(hole.node, values) if values else hole.node
     match node:
         case exp.Sub():
-            return difference_prefixes(node, column_type)[hole.place]
+            return arithmetic.difference_prefixes(node, column_type)[hole.place]
         case exp.Cast():
-            return numeric_type(node, column_type)
+            return arithmetic.numeric_type(node, column_type)
         case _:
-            return calculation(node, column_type)
+            return arithmetic.calculation(node, column_type)
 
 
 def _with_values(node: exp.Expr, values: Sequence[Any]) -> exp.Expr:

@@ -8,23 +8,13 @@ from functools import partial
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Grant, GrantRoles, RoleStatement
+from seachange.sql.ddl import role
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
 from seachange.sql.ddl.index import read_alter_index, read_create_index, read_create_unique_index, read_drop_index
 from seachange.sql.ddl.object import read_drop_objects
 from seachange.sql.ddl.privilege import read_grant, read_revoke
-from seachange.sql.ddl.role import (
-    grants_membership,
-    read_alter_role,
-    read_create_role,
-    read_default_privileges,
-    read_drop_owned,
-    read_drop_role,
-    read_grant_roles,
-    read_reassign,
-    read_revoke_roles,
-)
 from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
 from seachange.sql.ddl.table import (
@@ -39,11 +29,11 @@ from seachange.sql.text.tokens import Reader
 
 
 def _read_grant(reader: Reader) -> Grant | GrantRoles:
-    return read_grant_roles(reader) if grants_membership(reader) else read_grant(reader)
+    return role.read_grant_roles(reader) if role.grants_membership(reader) else read_grant(reader)
 
 
 def _read_revoke(reader: Reader) -> Grant | GrantRoles:
-    return read_revoke_roles(reader) if grants_membership(reader) else read_revoke(reader)
+    return role.read_revoke_roles(reader) if role.grants_membership(reader) else read_revoke(reader)
 
 
 _TEMPORARY = tuple((*scope, word) for scope in ((), ("local",), ("global",)) for word in ("temp", "temporary"))
@@ -86,14 +76,14 @@ DDL_READERS: tuple[
         ((verb, word), read)
         for word in ("role", "user", "group")
         for verb, read in (
-            ("create", partial(read_create_role, login=word == "user")),
-            ("alter", read_alter_role),
-            ("drop", read_drop_role),
+            ("create", partial(role.read_create_role, login=word == "user")),
+            ("alter", role.read_alter_role),
+            ("drop", role.read_drop_role),
         )
     ),
-    (("alter", "default", "privileges"), read_default_privileges),
-    (("reassign",), read_reassign),
-    (("drop", "owned"), read_drop_owned),
+    (("alter", "default", "privileges"), role.read_default_privileges),
+    (("reassign",), role.read_reassign),
+    (("drop", "owned"), role.read_drop_owned),
 )
 
 _VERBS = ("create", "alter", "drop")

@@ -10,41 +10,8 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.statements import Statement
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
+from seachange.sql.parsing import prepared, transaction_statements, utility
 from seachange.sql.parsing.copy_statement import read_copy
-from seachange.sql.parsing.prepared import (
-    read_close,
-    read_deallocate,
-    read_declare,
-    read_discard,
-    read_execute,
-    read_explain,
-    read_fetch,
-    read_move,
-    read_prepare,
-)
-from seachange.sql.parsing.transaction_statements import (
-    read_begin,
-    read_commit,
-    read_release,
-    read_reset,
-    read_rollback,
-    read_savepoint,
-    read_set,
-    read_show,
-    read_start,
-)
-from seachange.sql.parsing.utility import (
-    read_alias,
-    read_analyze,
-    read_checkpoint,
-    read_comment_extension,
-    read_create_extension,
-    read_drop_extension,
-    read_lock,
-    read_reindex,
-    read_unlisten,
-    read_vacuum,
-)
 from seachange.sql.text.tokens import RawStatement, Reader, TokenKind, split_script
 from seachange.sql.text.tree import parse_tree, take_databases
 
@@ -74,36 +41,36 @@ _COMMANDS: dict[type[exp.Expr], str] = {
 _TREE_WORDS = frozenset({"select", "with", "values", "table", "insert", "update", "delete", "merge"})
 
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
-    (("begin",), read_begin),
-    (("start",), read_start),
-    (("commit",), read_commit),
-    (("end",), read_commit),
-    (("rollback",), read_rollback),
-    (("abort",), read_rollback),
-    (("savepoint",), read_savepoint),
-    (("release",), read_release),
-    (("set",), read_set),
-    (("show",), read_show),
-    (("reset",), read_reset),
-    (("discard",), read_discard),
-    (("prepare",), read_prepare),
-    (("execute",), read_execute),
-    (("deallocate",), read_deallocate),
-    (("declare",), read_declare),
-    (("fetch",), read_fetch),
-    (("move",), read_move),
-    (("close",), read_close),
-    (("analyze",), read_analyze),
-    (("reindex",), read_reindex),
-    (("checkpoint",), read_checkpoint),
-    (("unlisten",), read_unlisten),
-    (("explain",), read_explain),
+    (("begin",), transaction_statements.read_begin),
+    (("start",), transaction_statements.read_start),
+    (("commit",), transaction_statements.read_commit),
+    (("end",), transaction_statements.read_commit),
+    (("rollback",), transaction_statements.read_rollback),
+    (("abort",), transaction_statements.read_rollback),
+    (("savepoint",), transaction_statements.read_savepoint),
+    (("release",), transaction_statements.read_release),
+    (("set",), transaction_statements.read_set),
+    (("show",), transaction_statements.read_show),
+    (("reset",), transaction_statements.read_reset),
+    (("discard",), prepared.read_discard),
+    (("prepare",), prepared.read_prepare),
+    (("execute",), prepared.read_execute),
+    (("deallocate",), prepared.read_deallocate),
+    (("declare",), prepared.read_declare),
+    (("fetch",), prepared.read_fetch),
+    (("move",), prepared.read_move),
+    (("close",), prepared.read_close),
+    (("analyze",), utility.read_analyze),
+    (("reindex",), utility.read_reindex),
+    (("checkpoint",), utility.read_checkpoint),
+    (("unlisten",), utility.read_unlisten),
+    (("explain",), prepared.read_explain),
     (("copy",), read_copy),
-    (("vacuum",), read_vacuum),
-    (("lock",), read_lock),
-    (("create", "extension"), read_create_extension),
-    (("drop", "extension"), read_drop_extension),
-    (("comment", "on", "extension"), read_comment_extension),
+    (("vacuum",), utility.read_vacuum),
+    (("lock",), utility.read_lock),
+    (("create", "extension"), utility.read_create_extension),
+    (("drop", "extension"), utility.read_drop_extension),
+    (("comment", "on", "extension"), utility.read_comment_extension),
     *DDL_READERS,
 )
 
@@ -139,7 +106,7 @@ def parse_statement(raw: RawStatement) -> Parsed:
     first = reader.plain()
     if first in _TREE_WORDS or first == "(":
         return _tree_statement(raw)
-    query = read_alias(reader)
+    query = utility.read_alias(reader)
     if query is not None:
         reader.expect_end()
         (raw,) = split_script(query)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
-
-from seachange.sql.pgcatalog.facts import Facts
-from seachange.sql.text.keywords import KEYWORDS
+from typing import Final
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -67,13 +63,6 @@ CATALOG_OIDS: Final[dict[str, int]] = {
     "pg_conversion": 2607,
     "pg_policy": 3256,
 }
-_KINDS: Final[dict[str, str]] = {
-    "C": "unreserved (cannot be function or type name)",
-    "R": "reserved",
-    "T": "reserved (can be function or type name)",
-    "U": "unreserved",
-}
-_LABELS: Final = {False: "requires AS", True: "can be bare label"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,16 +207,3 @@ TYPE_BY_NAME: Final[dict[str, BuiltinType]] = {
     **{alias: TYPE_BY_OID[oid] for alias, oid in (("int", 23), ("decimal", 1700), ("float", 701), ("bool", 16))},
     **{alias: TYPE_BY_OID[oid] for alias, oid in (("timestamp", 1114), ("timestamptz", 1184), ("time", 1083))},
 }
-
-
-def pg_get_keywords(facts: Facts) -> Iterator[dict[str, Any]]:
-    """Independent of the schema, ordered by word."""
-    found = ((word, kind, bare) for (kind, bare), words in KEYWORDS.items() for word in words.split())
-    for word, kind, bare in sorted(found):
-        yield {
-            "word": word,
-            "catcode": kind,
-            "barelabel": bare,
-            "catdesc": _KINDS[kind],
-            "baredesc": _LABELS[bare],
-        }

@@ -17,6 +17,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
+from seachange.sql.pgcatalog import regs
 from seachange.sql.pgcatalog.builtin import (
     FIRST_USER_OID,
     PG_CATALOG,
@@ -32,21 +33,6 @@ from seachange.sql.pgcatalog.deparse import (
 from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
 from seachange.sql.pgcatalog.procedures import function_arguments, function_result
-from seachange.sql.pgcatalog.regs import (
-    Context,
-    find_class,
-    find_namespace,
-    find_role,
-    find_type,
-    regclassin,
-    regclassout,
-    regnamespacein,
-    regnamespaceout,
-    regrolein,
-    regroleout,
-    regtypein,
-    regtypeout,
-)
 from seachange.sql.port.session_functions import SessionFunction, make_known, taking
 from seachange.values.format_text import quote_literal
 
@@ -67,26 +53,26 @@ class CatalogCall:
 # Objects that may not exist.
 
 
-def _class_name(context: Context, text: str) -> str | None:
-    return None if find_class(context, text) is None else regclassout(context, text)
+def _class_name(context: regs.Context, text: str) -> str | None:
+    return None if regs.find_class(context, text) is None else regs.regclassout(context, text)
 
 
-def _type_name(context: Context, text: str) -> str | None:
-    return None if find_type(context, text) is None else regtypeout(context, text)
+def _type_name(context: regs.Context, text: str) -> str | None:
+    return None if regs.find_type(context, text) is None else regs.regtypeout(context, text)
 
 
-def _namespace_name(context: Context, text: str) -> str | None:
-    return None if find_namespace(context, text) is None else regnamespaceout(context, text)
+def _namespace_name(context: regs.Context, text: str) -> str | None:
+    return None if regs.find_namespace(context, text) is None else regs.regnamespaceout(context, text)
 
 
-def _role_name(context: Context, text: str) -> str | None:
-    return None if find_role(context, text) is None else regroleout(context, text)
+def _role_name(context: regs.Context, text: str) -> str | None:
+    return None if regs.find_role(context, text) is None else regs.regroleout(context, text)
 
 
 # Definitions.
 
 
-def _indexdef(context: Context, oid: int, column: int | None, pretty: bool | None) -> str | None:
+def _indexdef(context: regs.Context, oid: int, column: int | None, pretty: bool | None) -> str | None:
     found = context.facts.index_by_oid.get(oid)
     if found is None:
         return None
@@ -96,32 +82,32 @@ def _indexdef(context: Context, oid: int, column: int | None, pretty: bool | Non
     return index_definition(context.facts, table, index, bool(pretty))
 
 
-def _constraintdef(context: Context, oid: int, pretty: bool | None) -> str | None:
+def _constraintdef(context: regs.Context, oid: int, pretty: bool | None) -> str | None:
     found = context.facts.constraint_by_oid.get(oid)
     return None if found is None else constraint_definition(context.facts, *found, pretty=bool(pretty))
 
 
-def _viewdef(context: Context, view: str, pretty: bool | None) -> str | None:
-    oid = find_class(context, view)
+def _viewdef(context: regs.Context, view: str, pretty: bool | None) -> str | None:
+    oid = regs.find_class(context, view)
     relation = context.facts.relation_by_oid.get(oid) if oid is not None else None
     if oid is None:
         raise errors.UndefinedTable(name=view)
     return view_definition(relation) if isinstance(relation, View) else None
 
 
-def _function_result(context: Context, oid: int) -> str | None:
+def _function_result(context: regs.Context, oid: int) -> str | None:
     return function_result(context.facts, oid)
 
 
-def _function_arguments(context: Context, oid: int) -> str | None:
+def _function_arguments(context: regs.Context, oid: int) -> str | None:
     return function_arguments(context.facts, oid)
 
 
-def _format_type(context: Context, oid: int, modifier: int | None) -> str:
+def _format_type(context: regs.Context, oid: int, modifier: int | None) -> str:
     return type_name(context.facts, oid, modifier)
 
 
-def _typeof(context: Context, name: str) -> str:
+def _typeof(context: regs.Context, name: str) -> str:
     known = _DUCKDB_TYPES.get(name.split("(", maxsplit=1)[0])
     if name.endswith("[]"):
         return _typeof(context, name.removesuffix("[]")) + "[]"
@@ -155,27 +141,27 @@ _DUCKDB_TYPES: Final[dict[str, str]] = {
 }
 
 
-def _obj_description(context: Context, oid: int, catalog: str | None) -> str | None:
+def _obj_description(context: regs.Context, oid: int, catalog: str | None) -> str | None:
     for owner, number, part, text in comments(context.facts):
         if number == oid and part == 0 and catalog in (None, owner):
             return text
     return None
 
 
-def _shobj_description(context: Context, oid: int, catalog: str) -> str | None:
+def _shobj_description(context: regs.Context, oid: int, catalog: str) -> str | None:
     found = shared_comments(context.facts)
     return next((text for place, number, text in found if (place, number) == (catalog, oid)), None)
 
 
-def _col_description(context: Context, oid: int, number: int) -> str | None:
+def _col_description(context: regs.Context, oid: int, number: int) -> str | None:
     for owner, found, part, text in comments(context.facts):
         if (owner, found, part) == ("pg_class", oid, number):
             return text
     return None
 
 
-def _serial_sequence(context: Context, table: str, column: str) -> str | None:
-    relation = context.facts.relation_by_oid.get(regclassin(context, table))
+def _serial_sequence(context: regs.Context, table: str, column: str) -> str | None:
+    relation = context.facts.relation_by_oid.get(regs.regclassin(context, table))
     found = relation.column_by_name.get(column) if isinstance(relation, Table) else None
     if found is None or relation is None:
         raise errors.UndefinedColumn(name=column, relation=table)
@@ -185,7 +171,7 @@ def _serial_sequence(context: Context, table: str, column: str) -> str | None:
     return None
 
 
-def _sequence_last_value(context: Context, oid: int) -> int | None:
+def _sequence_last_value(context: regs.Context, oid: int) -> int | None:
     for sequence in context.facts.sequences:
         if object_oid(sequence.id) == oid:
             state = context.port.sequences.sequence_state(sequence)
@@ -193,7 +179,7 @@ def _sequence_last_value(context: Context, oid: int) -> int | None:
     return None
 
 
-def _table_is_visible(context: Context, oid: int) -> bool | None:
+def _table_is_visible(context: regs.Context, oid: int) -> bool | None:
     relation = context.facts.relation_by_oid.get(oid)
     if relation is not None:
         return context.facts.is_visible(relation)
@@ -201,25 +187,25 @@ def _table_is_visible(context: Context, oid: int) -> bool | None:
     return owner[0].schema in context.facts.path if owner is not None else None
 
 
-def _type_is_visible(context: Context, oid: int) -> bool | None:
+def _type_is_visible(context: regs.Context, oid: int) -> bool | None:
     created = context.facts.by_id.get(oid - FIRST_USER_OID)
     if isinstance(created, EnumType | Table | View):
         return created.schema in context.facts.path
     return True if oid in TYPE_BY_OID else None
 
 
-def _userbyid(context: Context, oid: int) -> str:
+def _userbyid(context: regs.Context, oid: int) -> str:
     return context.facts.role_names.get(oid, f"unknown (OID={oid})")
 
 
-def _current_schemas(context: Context, implicit: bool) -> list[str]:
+def _current_schemas(context: regs.Context, implicit: bool) -> list[str]:
     return [name for name in context.facts.path if implicit or name != PG_CATALOG]
 
 
 # The session.
 
 
-def _current_setting(context: Context, name: str, missing_ok: bool | None) -> str | None:
+def _current_setting(context: regs.Context, name: str, missing_ok: bool | None) -> str | None:
     try:
         return context.port.statement.session.setting(name.lower())
     except errors.UndefinedObject:
@@ -228,30 +214,30 @@ def _current_setting(context: Context, name: str, missing_ok: bool | None) -> st
         raise
 
 
-def _set_config(context: Context, name: str, value: str | None, local: bool | None) -> str:
+def _set_config(context: regs.Context, name: str, value: str | None, local: bool | None) -> str:
     return context.port.statement.session.set_setting(name.lower(), value, bool(local))
 
 
-def _backend_pid(context: Context) -> int:
+def _backend_pid(context: regs.Context) -> int:
     return context.port.statement.session.number
 
 
-def _sleep(context: Context, seconds: float) -> str:
+def _sleep(context: regs.Context, seconds: float) -> str:
     context.port.statement.pause(max(seconds, 0.0))
     return ""
 
 
-def _size(context: Context, relation: str) -> int:
-    oid = regclassin(context, relation)
+def _size(context: regs.Context, relation: str) -> int:
+    oid = regs.regclassin(context, relation)
     found = context.facts.relation_by_oid.get(oid)
     return context.port.reads.size(found).bytes if isinstance(found, Table) else 0
 
 
-def _database_size(context: Context, name: str) -> int:
+def _database_size(context: regs.Context, name: str) -> int:
     return sum(context.port.reads.size(table).bytes for table in context.facts.tables)
 
 
-def _size_pretty(context: Context, size: int) -> str:
+def _size_pretty(context: regs.Context, size: int) -> str:
     """
     >>> _size_pretty(None, 8192), _size_pretty(None, 16 << 10), _size_pretty(None, 30 << 20)
     ('8192 bytes', '16 kB', '30 MB')
@@ -263,43 +249,43 @@ def _size_pretty(context: Context, size: int) -> str:
     return f"{int(number + 0.5) if number >= 0 else int(number - 0.5)} {units[unit]}"
 
 
-def _quote_ident(context: Context, name: str) -> str:
+def _quote_ident(context: regs.Context, name: str) -> str:
     return quote_name(name)
 
 
-def _quote_literal(context: Context, text: str) -> str:
+def _quote_literal(context: regs.Context, text: str) -> str:
     return quote_literal(text)
 
 
-def _quote_nullable(context: Context, text: str | None) -> str:
+def _quote_nullable(context: regs.Context, text: str | None) -> str:
     return "NULL" if text is None else _quote_literal(context, text)
 
 
-def _true(context: Context, *arguments: Any) -> bool:
+def _true(context: regs.Context, *arguments: Any) -> bool:
     return True
 
 
-def _false(context: Context, *arguments: Any) -> bool:
+def _false(context: regs.Context, *arguments: Any) -> bool:
     return False
 
 
-def _nothing(context: Context, *arguments: Any) -> None:
+def _nothing(context: regs.Context, *arguments: Any) -> None:
     return None
 
 
-def _empty(context: Context, *arguments: Any) -> str:
+def _empty(context: regs.Context, *arguments: Any) -> str:
     return ""
 
 
-def _encoding(context: Context, number: int) -> str:
+def _encoding(context: regs.Context, number: int) -> str:
     return "UTF8" if number == 6 else ""
 
 
-def _encoding_number(context: Context, name: str) -> int:
+def _encoding_number(context: regs.Context, name: str) -> int:
     return 6 if name.upper().replace("-", "") == "UTF8" else -1
 
 
-def _server_encoding(context: Context) -> str:
+def _server_encoding(context: regs.Context) -> str:
     return "UTF8"
 
 
@@ -311,18 +297,18 @@ def _call(arguments: str, result: str, run: Callable[..., Any], least: int | Non
 _VISIBLE: Final = _call("BIGINT", "BOOLEAN", _true)
 
 CALLS: Final[dict[str, CatalogCall]] = {
-    "regclassin": _call("VARCHAR", "UINTEGER", regclassin),
-    "regclassout": _call("VARCHAR", "VARCHAR", regclassout),
-    "regtypein": _call("VARCHAR", "UINTEGER", regtypein),
-    "regtypeout": _call("VARCHAR", "VARCHAR", regtypeout),
-    "regnamespacein": _call("VARCHAR", "UINTEGER", regnamespacein),
-    "regnamespaceout": _call("VARCHAR", "VARCHAR", regnamespaceout),
-    "regrolein": _call("VARCHAR", "UINTEGER", regrolein),
-    "regroleout": _call("VARCHAR", "VARCHAR", regroleout),
-    "to_regclass": _call("VARCHAR", "UINTEGER", find_class),
-    "to_regtype": _call("VARCHAR", "UINTEGER", find_type),
-    "to_regnamespace": _call("VARCHAR", "UINTEGER", find_namespace),
-    "to_regrole": _call("VARCHAR", "UINTEGER", find_role),
+    "regclassin": _call("VARCHAR", "UINTEGER", regs.regclassin),
+    "regclassout": _call("VARCHAR", "VARCHAR", regs.regclassout),
+    "regtypein": _call("VARCHAR", "UINTEGER", regs.regtypein),
+    "regtypeout": _call("VARCHAR", "VARCHAR", regs.regtypeout),
+    "regnamespacein": _call("VARCHAR", "UINTEGER", regs.regnamespacein),
+    "regnamespaceout": _call("VARCHAR", "VARCHAR", regs.regnamespaceout),
+    "regrolein": _call("VARCHAR", "UINTEGER", regs.regrolein),
+    "regroleout": _call("VARCHAR", "VARCHAR", regs.regroleout),
+    "to_regclass": _call("VARCHAR", "UINTEGER", regs.find_class),
+    "to_regtype": _call("VARCHAR", "UINTEGER", regs.find_type),
+    "to_regnamespace": _call("VARCHAR", "UINTEGER", regs.find_namespace),
+    "to_regrole": _call("VARCHAR", "UINTEGER", regs.find_role),
     "to_regclass_name": _call("VARCHAR", "VARCHAR", _class_name),
     "to_regtype_name": _call("VARCHAR", "VARCHAR", _type_name),
     "to_regnamespace_name": _call("VARCHAR", "VARCHAR", _namespace_name),
@@ -424,7 +410,7 @@ def own_name(name: str) -> str:
 class Answerer(Protocol):
     """Finds the session of a call, and records its error."""
 
-    def __call__(self, number: int) -> tuple[Context, Callable[[errors.Error], None]]: ...
+    def __call__(self, number: int) -> tuple[regs.Context, Callable[[errors.Error], None]]: ...
 
     def __hash__(self) -> int: ...
 
@@ -470,5 +456,5 @@ def _vectorised(call: CatalogCall, answer: Answerer) -> Callable[..., pa.Array]:
     return taking(len(call.arguments), run)
 
 
-def _run_one(call: CatalogCall, context: Context, row: Sequence[Any]) -> Any:
+def _run_one(call: CatalogCall, context: regs.Context, row: Sequence[Any]) -> Any:
     return None if None in row[: call.least] else call.run(context, *row)

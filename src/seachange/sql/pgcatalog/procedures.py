@@ -1,4 +1,4 @@
-"""pg_proc: the functions that SQL may call.
+"""pg_proc, the functions that SQL may call, and pg_get_keywords().
 
 `functions.txt` has one line for each function that is allowed (`sql/translate/functions.py`) and whose types are known:
 OID, name, kind (f, a or w), volatility, whether it is strict and returns a set, the types of its result and arguments,
@@ -15,10 +15,18 @@ from typing import Any, Final
 
 from seachange.sql.pgcatalog.builtin import CATALOG_OID
 from seachange.sql.pgcatalog.facts import Facts, type_name
+from seachange.sql.text.keywords import KEYWORDS
 
 _INTERNAL: Final = 12
 _OWNER: Final = 10
 _NOTHING: Final = "-"
+_KEYWORD_KINDS: Final[dict[str, str]] = {
+    "C": "unreserved (cannot be function or type name)",
+    "R": "reserved",
+    "T": "reserved (can be function or type name)",
+    "U": "unreserved",
+}
+_LABELS: Final = {False: "requires AS", True: "can be bare label"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +95,16 @@ def function_arguments(facts: Facts, oid: int) -> str | None:
     if found.variadic and named:
         named[-1] = f"VARIADIC {named[-1]}"
     return ", ".join(named)
+
+
+def pg_get_keywords(facts: Facts) -> Iterator[dict[str, Any]]:
+    """Independent of the schema, ordered by word."""
+    found = ((word, kind, bare) for (kind, bare), words in KEYWORDS.items() for word in words.split())
+    for word, kind, bare in sorted(found):
+        yield {
+            "word": word,
+            "catcode": kind,
+            "barelabel": bare,
+            "catdesc": _KEYWORD_KINDS[kind],
+            "baredesc": _LABELS[bare],
+        }

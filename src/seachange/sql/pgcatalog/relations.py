@@ -11,21 +11,7 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
 from seachange.model.states import State
-from seachange.sql.pgcatalog.builtin import (
-    ACCESS_METHODS,
-    BTREE_OID,
-    CATALOG_OID,
-    CATALOG_OIDS,
-    COLLATIONS,
-    ENUM_OPCLASS,
-    HEAP_OID,
-    LANGUAGES,
-    OPCLASSES,
-    TABLESPACES,
-    TYPE_BY_OID,
-    TYPES,
-    pg_get_keywords,
-)
+from seachange.sql.pgcatalog import builtin
 from seachange.sql.pgcatalog.comments import COMMENT_ROWS
 from seachange.sql.pgcatalog.deparse import (
     check_text,
@@ -48,7 +34,7 @@ from seachange.sql.pgcatalog.facts import (
     shown_indexes,
     type_modifier,
 )
-from seachange.sql.pgcatalog.procedures import pg_proc
+from seachange.sql.pgcatalog.procedures import pg_get_keywords, pg_proc
 from seachange.sql.pgcatalog.shared import SHARED_ROWS, acl
 from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
 from seachange.values.types import SqlType
@@ -96,7 +82,7 @@ def pg_class(facts: Facts) -> Rows:
         row["relnatts"] = len(facts.attributes(relation))
         row["reltype"] = 0 if kind == "S" else object_oid(relation.id)
         if isinstance(relation, Table):
-            row["relam"] = HEAP_OID
+            row["relam"] = builtin.HEAP_OID
             row["relreplident"] = "d"
             row["relhasindex"] = any(True for _ in shown_indexes(relation))
             row["relchecks"] = sum(isinstance(c, Check) for c in shown_constraints(relation))
@@ -109,7 +95,7 @@ def pg_class(facts: Facts) -> Rows:
             **_class_row(facts, table, "i"),
             "oid": object_oid(index.id),
             "relname": index.name,
-            "relam": BTREE_OID,
+            "relam": builtin.BTREE_OID,
             "relnatts": len(index.key) + len(index.include),
             "relpages": 1,
             "reltuples": 0.0,
@@ -119,7 +105,7 @@ def pg_class(facts: Facts) -> Rows:
 
 def _attribute_row(facts: Facts, relation_oid: int, number: int, name: str, type_: SqlType) -> dict[str, Any]:
     oid = facts.type_oid(type_)
-    known = TYPE_BY_OID.get(oid)
+    known = builtin.TYPE_BY_OID.get(oid)
     return {
         "attrelid": relation_oid,
         "attname": name,
@@ -229,14 +215,14 @@ _INDEX_OPTIONS = {"": 0, " DESC NULLS LAST": 1, " NULLS FIRST": 2, " DESC": 3}
 
 
 def _collation(facts: Facts, type_: SqlType) -> int:
-    known = TYPE_BY_OID.get(facts.type_oid(type_))
+    known = builtin.TYPE_BY_OID.get(facts.type_oid(type_))
     return known.collation if known is not None else 0
 
 
 def _opclass(type_: SqlType) -> int:
     if type_.enum:
-        return ENUM_OPCLASS
-    known = TYPE_BY_OID.get(type_.oid)
+        return builtin.ENUM_OPCLASS
+    known = builtin.TYPE_BY_OID.get(type_.oid)
     return known.opclass if known is not None else 0
 
 
@@ -302,7 +288,7 @@ def pg_sequence(facts: Facts) -> Rows:
 
 
 def pg_depend(facts: Facts) -> Rows:
-    class_oid = CATALOG_OIDS["pg_class"]
+    class_oid = builtin.CATALOG_OIDS["pg_class"]
     for s in facts.sequences:
         table = facts.by_id.get(s.owner[0]) if s.owner is not None else None
         if s.owner is None or not isinstance(table, Table):
@@ -318,7 +304,7 @@ def pg_depend(facts: Facts) -> Rows:
             "deptype": "i" if is_identity else "a",
         }
     for view in facts.views:
-        rule = {"classid": CATALOG_OIDS["pg_rewrite"], "objid": object_oid(view.id), "deptype": "n"}
+        rule = {"classid": builtin.CATALOG_OIDS["pg_rewrite"], "objid": object_oid(view.id), "deptype": "n"}
         for relation, column_id in view.column_uses:
             used = facts.by_id.get(relation)
             number = facts.number(used, column_id) if isinstance(used, Table) else 0
@@ -332,31 +318,41 @@ def pg_rewrite(facts: Facts) -> Rows:
 
 
 def pg_am(facts: Facts) -> Rows:
-    for oid, name, type_, handler in ACCESS_METHODS:
+    for oid, name, type_, handler in builtin.ACCESS_METHODS:
         yield {"oid": oid, "amname": name, "amtype": type_, "amhandler": handler}
 
 
 def pg_tablespace(facts: Facts) -> Rows:
-    for oid, name in TABLESPACES:
+    for oid, name in builtin.TABLESPACES:
         yield {"oid": oid, "spcname": name, "spcowner": 10}
 
 
 def pg_language(facts: Facts) -> Rows:
-    for oid, name, trusted in LANGUAGES:
+    for oid, name, trusted in builtin.LANGUAGES:
         yield {"oid": oid, "lanname": name, "lanowner": 10, "lanpltrusted": trusted}
 
 
 def pg_collation(facts: Facts) -> Rows:
-    for oid, name, provider, locale in COLLATIONS:
-        shared = {"collnamespace": CATALOG_OID, "collowner": 10, "collisdeterministic": True, "collencoding": -1}
+    for oid, name, provider, locale in builtin.COLLATIONS:
+        shared = {
+            "collnamespace": builtin.CATALOG_OID,
+            "collowner": 10,
+            "collisdeterministic": True,
+            "collencoding": -1,
+        }
         row = {"oid": oid, "collname": name, "collprovider": provider, "collcollate": locale, "collctype": locale}
         yield {**shared, **row}
 
 
 def pg_opclass(facts: Facts) -> Rows:
-    for oid, (name, family) in OPCLASSES.items():
-        input_ = next((t.oid for t in TYPES if t.opclass == oid), 0)
-        shared = {"opcmethod": BTREE_OID, "opcnamespace": CATALOG_OID, "opcowner": 10, "opcdefault": True}
+    for oid, (name, family) in builtin.OPCLASSES.items():
+        input_ = next((t.oid for t in builtin.TYPES if t.opclass == oid), 0)
+        shared = {
+            "opcmethod": builtin.BTREE_OID,
+            "opcnamespace": builtin.CATALOG_OID,
+            "opcowner": 10,
+            "opcdefault": True,
+        }
         yield {**shared, "oid": oid, "opcname": name, "opcfamily": family, "opcintype": input_}
 
 

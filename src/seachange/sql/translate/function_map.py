@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.translate.guard import function_name
-from seachange.sql.translate.mapped import byte_strings, documents, lists, numbers, regexps, text, times
+from seachange.sql.translate.mapped import documents, lists, numbers, regexps, text, times
 from seachange.sql.translate.mapped.trees import Rewrite
 
 _OPERATORS: Final = (exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe, exp.Overlaps, exp.Div, exp.IntDiv, exp.Is)
@@ -58,7 +58,7 @@ def _rewrite(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.Like | exp.ILike):
         return text.translate_like(node)
     assert isinstance(node, exp.Func)
-    of_bytes = byte_strings.translate_bytes(node)
+    of_bytes = text.translate_bytes(node)
     if of_bytes is not None:
         return of_bytes
     name = function_name(node)

@@ -21,17 +21,8 @@ from seachange.sql.compile.target import (
     with_default,
 )
 from seachange.sql.compile.template import Template, compile_template
+from seachange.sql.duck import operands
 from seachange.sql.duck.cursor import DuckSession
-from seachange.sql.duck.operands import (
-    NULL,
-    Argument,
-    DefaultValue,
-    Given,
-    Operand,
-    argument_count,
-    check_argument_count,
-    read_operand,
-)
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, Row
 from seachange.sql.query.plan import ChangeSource, is_same_table
@@ -85,24 +76,24 @@ class InsertRows:
         self._drawn: dict[int, list[int]] = {}
         self._rows = [self._compile_row(number, row) for number, row in enumerate(rows)]
 
-    def _compile_row(self, number_of_row: int, row: dict[str, Operand]) -> list[Cell]:
+    def _compile_row(self, number_of_row: int, row: dict[str, operands.Operand]) -> list[Cell]:
         cells: list[Cell] = []
         for position, column in enumerate(self._table.columns):
-            fallback: Operand = NULL if is_computed(column) else DefaultValue()
+            fallback: operands.Operand = operands.NULL if is_computed(column) else operands.DefaultValue()
             named = row if column in self._table.visible_columns else {}
             operand = with_default(column, named.get(column.name, fallback))
             if operand is DRAWN:
                 self._drawn.setdefault(position, []).append(number_of_row)
             coerce = coercer(column.type)
             match operand:
-                case Given(value):
+                case operands.Given(value):
                     cells.append((-1, coerce(value)))
-                case Argument(number) if number < 0:
+                case operands.Argument(number) if number < 0:
                     # Values that DuckDB computes follow the user's parameters.
                     cells.append((self._expected - number - 1, computed_coercer(column.type)))
-                case Argument(number):
+                case operands.Argument(number):
                     cells.append((number - 1, coerce))
-                case DefaultValue():
+                case operands.DefaultValue():
                     raise AssertionError("resolved above")
         return cells
 
@@ -113,7 +104,7 @@ class InsertRows:
         return ChangeSource("Insert", self._table, self._computed, len(self._rows), conflicts=self._ending.conflicts)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
-        check_argument_count(self._expected, values)
+        operands.check_argument_count(self._expected, values)
         self._ending.begin(port)
         given = values
         if self._computed is not None:
@@ -168,7 +159,9 @@ class InsertEnding:
         return self.returning.result(tag, port, duck, rows, values)
 
 
-def _read_rows(tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.Expr]]) -> list[dict[str, Operand]]:
+def _read_rows(
+    tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.Expr]]
+) -> list[dict[str, operands.Operand]]:
     columns, listed = insert_columns(tree, table)
     overriding = overriding_of(tree)
     if tree.args.get("default"):
@@ -186,15 +179,15 @@ def _read_rows(tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.
 
 def _read_value(
     column: Column, node: exp.Expr, computed: list[tuple[Column, exp.Expr]], overriding: str | None
-) -> Operand:
-    operand = read_operand(node)
+) -> operands.Operand:
+    operand = operands.read_operand(node)
     check_assigned(column, operand, "insert into", overriding)
     if operand is not None:
         return operand
     computed.append((column, node.copy()))
-    return Argument(-len(computed))
+    return operands.Argument(-len(computed))
 
 
-def _expected_arguments(rows: list[dict[str, Operand]], computed: Template | None) -> int:
-    in_rows = argument_count(operand for row in rows for operand in row.values())
+def _expected_arguments(rows: list[dict[str, operands.Operand]], computed: Template | None) -> int:
+    in_rows = operands.argument_count(operand for row in rows for operand in row.values())
     return max(in_rows, max(computed.parameters, default=0) if computed is not None else 0)

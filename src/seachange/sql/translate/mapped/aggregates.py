@@ -17,7 +17,6 @@ _OBJECTS: Final = {
     "j_s_o_n_object_agg": ("json_gathered", "to_json"),
     "j_s_o_n_b_object_agg": ("jsonb_gathered", "to_jsonb"),
 }
-GATHERED: Final = frozenset((*_ARRAYS, *_OBJECTS))
 # Aggregates whose argument is all that they take of a row.
 _OF_ONE: Final = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count, exp.ArrayAgg, exp.Variance, exp.VariancePop)
 _SPREADS: Final = (exp.Stddev, exp.StddevSamp, exp.StddevPop)
