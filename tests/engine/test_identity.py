@@ -4,19 +4,24 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import psycopg
 import pytest
 
 import seachange
 from seachange import errors
-from seachange.catalog.port import FORMAT
+from seachange.catalog.port import FORMAT, Catalog
 from seachange.engine.database.backup import back_up, restore
 from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
+from seachange.model.ids import Epoch, SegmentId
+from seachange.pipeline.reservation import reserve_files
 from seachange.pipeline.spark.packed_task import Failed, PackedTask, Site, Trace, run_assignment
-from seachange.runtime.filesystem import IDENTITY_NAME
+from seachange.runtime.filesystem import IDENTITY_NAME, LocalFileSystem
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from seachange.verify.consistency import check
@@ -144,6 +149,51 @@ def test_a_catalog_is_not_opened_with_another_folder(tmp_path: Path, catalogs: C
         seachange.connect(data=data, catalog=url)
     (tmp_path / "id").rename(data / "segments" / IDENTITY_NAME)
     assert run(data, url, "select count(*) from t") == [(6_000,)]
+
+
+@pytest.mark.parametrize("first", ["the folder", "its copy"])
+def test_of_a_folder_and_its_copy_one_gets_files(
+    tmp_path: Path, catalogs: Catalogs, shop: tuple[Path, str], first: str
+):
+    folder, url = shop
+    copy = tmp_path / "copy"
+    with closing(open_node(folder, url)) as node:
+        shutil.copytree(folder, copy)
+        with closing(open_node(copy, url)) as copied:
+            winner, loser = map(Session, (node, copied) if first == "the folder" else (copied, node))
+            winner.execute("insert into t select x from generate_series(10001, 16000) s(x)")
+            for _ in range(2):
+                with pytest.raises(errors.FolderIncomplete):
+                    loser.execute("insert into t select x from generate_series(20001, 26000) s(x)")
+            # Rows in the catalog need no files.
+            loser.execute("insert into t values (30000)")
+            winner.execute("insert into t select x from generate_series(40001, 46000) s(x)")
+            assert winner.execute("select count(*) from t").rows == [(18_001,)]
+            for path in Path(winner.node.parts.files.path("")).glob("*.parquet"):
+                if not (other := Path(loser.node.parts.files.path(path.name))).exists():
+                    shutil.copy(path, other)
+            loser.execute("insert into t select x from generate_series(20001, 26000) s(x)")
+            assert loser.execute("select count(*) from t").rows == [(24_001,)]
+
+
+class CollectedFile:
+    """A catalog whose newest file is deleted as garbage after it was first asked for it."""
+
+    def __init__(self) -> None:
+        self.answers = [(SegmentId(7),), (SegmentId(6),)]
+
+    def newest_files(self, most: int) -> tuple[SegmentId, ...]:
+        return self.answers.pop(0)
+
+    def reserve_segments(self, epoch: Epoch, count: int) -> range:
+        return range(8, 8 + count)
+
+
+def test_a_file_that_is_deleted_as_garbage_is_not_missed(tmp_path: Path):
+    catalog = CollectedFile()
+    files = LocalFileSystem(tmp_path)
+    assert reserve_files(cast(Catalog, catalog), Epoch(1), files, 2) == [8, 9]
+    assert not catalog.answers
 
 
 def test_a_restored_database_is_another_one(tmp_path: Path, catalogs: Catalogs, shop: tuple[Path, str]):

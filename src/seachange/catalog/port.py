@@ -221,6 +221,9 @@ class Catalog(Protocol):
 
     def known_files(self) -> KnownFiles: ...
 
+    def newest_files(self, most: int) -> tuple[SegmentId, ...]:
+        """The attached files with the highest ids."""
+
     def copy_to(self, folder: Path) -> Seq:
         """Writes a copy as of one sequence to a folder; returns the sequence. In the copy no node is alive."""
 

@@ -120,6 +120,15 @@ class NetworkFileSystem(OperationalError):
     hint_text = "Put the data folder on a local disk, or use a PostgreSQL catalog."
 
 
+class FolderIncomplete(OperationalError):
+    sqlstate = "58P01"
+    message = "the folder {path} lacks the file {file}, one of the newest of its database, so no files are added to it"
+    hint_text = (
+        "If it is a copy of the folder that other nodes use, name that one with --data. If the file was lost, restore "
+        "it from a backup, or drop its table."
+    )
+
+
 class SegmentDamaged(OperationalError):
     sqlstate = "XX001"
     message = "segment file {file} is damaged: {detail}"

@@ -30,8 +30,8 @@ from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.source import IndexSource, RowSources, Sources, built_source, seen_through
 from seachange.pipeline.kernels.tasks import work_bytes
 from seachange.pipeline.kernels.validation import Progress, validate
+from seachange.pipeline.reservation import reserve_files
 from seachange.pipeline.throttling.throttle import Throttling
-from seachange.runtime.faults import reach
 from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
@@ -199,9 +199,8 @@ class LocalPipeline:
         reserved: set[SegmentId] = set()
 
         def reserve(count: int) -> list[SegmentId]:
-            ids = [SegmentId(i) for i in self.catalog.reserve_segments(self.epoch, count)]
+            ids = reserve_files(self.catalog, self.epoch, self.warehouse.files, count)
             reserved.update(ids)
-            reach("segment.reserved")
             return ids
 
         def give_up(ids: Sequence[SegmentId]) -> None:

@@ -18,6 +18,7 @@ from seachange.catalog.postgres.collect import (
     read_garbage,
     read_holdings,
     read_known_files,
+    read_newest_files,
     remove_log,
 )
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
@@ -337,6 +338,9 @@ class PostgresCatalog:
 
     def known_files(self) -> KnownFiles:
         return self._pool.run(read_known_files)
+
+    def newest_files(self, most: int) -> tuple[SegmentId, ...]:
+        return self._pool.run(partial(read_newest_files, most=most))
 
     def copy_to(self, folder: Path) -> Seq:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))

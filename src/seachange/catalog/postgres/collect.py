@@ -44,6 +44,7 @@ _HOLDINGS = """WITH newest AS
     FROM seachange.segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
 
 _ATTACHED_FILES = "SELECT id, size_bytes, checksum FROM seachange.segment ORDER BY id"
+_NEWEST_FILES = "SELECT id FROM seachange.segment ORDER BY id DESC LIMIT %b"
 _IN_USE = """SELECT segment_id FROM seachange.intent WHERE seachange.is_live(epoch)
     UNION SELECT segment_id FROM seachange.job_file"""
 _UNNEEDED = """SELECT segment_id FROM seachange.garbage
@@ -91,3 +92,7 @@ def read_known_files(db: Connection) -> KnownFiles:
         attached = tuple(AttachedFile(SegmentId(id_), size, sum_) for id_, size, sum_ in query(db, _ATTACHED_FILES))
         in_use, garbage = (frozenset(SegmentId(id_) for (id_,) in query(db, text)) for text in (_IN_USE, _UNNEEDED))
     return KnownFiles(attached, in_use, garbage)
+
+
+def read_newest_files(db: Connection, most: int) -> tuple[SegmentId, ...]:
+    return tuple(SegmentId(id_) for (id_,) in query(db, _NEWEST_FILES, most))

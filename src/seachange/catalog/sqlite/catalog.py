@@ -11,7 +11,13 @@ from urllib.parse import quote
 from seachange import errors
 from seachange.catalog.rows import check_request, node_from
 from seachange.catalog.sqlite import jobs, locks, nodes, read
-from seachange.catalog.sqlite.collect import raise_floor, read_holdings, read_known_files, remove_slices
+from seachange.catalog.sqlite.collect import (
+    raise_floor,
+    read_holdings,
+    read_known_files,
+    read_newest_files,
+    remove_slices,
+)
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import (
     FileWatch,
@@ -338,6 +344,10 @@ class SqliteCatalog:
     def known_files(self) -> KnownFiles:
         with Read(self._readers) as db:
             return read_known_files(db)
+
+    def newest_files(self, most: int) -> tuple[SegmentId, ...]:
+        with Read(self._readers) as db:
+            return read_newest_files(db, most)
 
     def copy_to(self, folder: Path) -> Seq:
         with closing(connect(self._path)) as db:

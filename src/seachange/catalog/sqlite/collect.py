@@ -66,6 +66,7 @@ _HOLDINGS = """WITH newest AS
     FROM segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
 
 _ATTACHED_FILES = "SELECT id, size_bytes, checksum FROM segment ORDER BY id"
+_NEWEST_FILES = "SELECT id FROM segment ORDER BY id DESC LIMIT ?"
 _IN_USE = """SELECT segment_id FROM intent WHERE epoch IN (SELECT epoch FROM node WHERE live = 1)
     UNION SELECT segment_id FROM job_file"""
 _UNNEEDED = """SELECT segment_id FROM garbage
@@ -137,3 +138,7 @@ def read_known_files(db: sqlite3.Connection) -> KnownFiles:
     )
     in_use, garbage = (frozenset(SegmentId(id_) for (id_,) in db.execute(text)) for text in (_IN_USE, _UNNEEDED))
     return KnownFiles(attached, in_use, garbage)
+
+
+def read_newest_files(db: sqlite3.Connection, most: int) -> tuple[SegmentId, ...]:
+    return tuple(SegmentId(id_) for (id_,) in db.execute(_NEWEST_FILES, (most,)))

@@ -14,7 +14,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment, SegmentKind
-from seachange.runtime.faults import reach
+from seachange.pipeline.reservation import reserve_files
 from seachange.storage.arrow import schema_of
 from seachange.storage.segment_footer import ROW_GROUP_ROWS, SECONDARY_ROW_GROUP_ROWS
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
@@ -32,9 +32,7 @@ def shape_of(plan: EntryPlan, kind: SegmentKind, fresh: bool) -> SegmentShape:
 
 
 def reserve(txn: TransactionState, count: int) -> Sequence[SegmentId]:
-    ids = [SegmentId(i) for i in txn.parts.catalog.reserve_segments(txn.epoch.epoch, count)]
-    reach("segment.reserved")
-    return ids
+    return reserve_files(txn.parts.catalog, txn.epoch.epoch, txn.parts.files, count)
 
 
 def abandon(txn: TransactionState, ids: Sequence[SegmentId]) -> None:

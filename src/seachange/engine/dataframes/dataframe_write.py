@@ -35,6 +35,7 @@ from seachange.model.ids import ColumnId, Epoch, SegmentId
 from seachange.model.schema.descriptor import Column, Table
 from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Sizes, ignore_progress, run_all
 from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.reservation import reserve_files
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.throttling.throttle import Throttling
 from seachange.runtime.filesystem import named_errors
@@ -162,7 +163,7 @@ class _FrameInsert:
         reserved: set[SegmentId] = set()
 
         def reserve(count: int) -> list[SegmentId]:
-            ids = [SegmentId(i) for i in parts.catalog.reserve_segments(epoch, count)]
+            ids = reserve_files(parts.catalog, epoch, parts.files, count)
             reserved.update(ids)
             return ids
 

@@ -21,6 +21,7 @@ from seachange.model.log import CommitRequest, Committed, GenerationChange
 from seachange.model.schema.descriptor import Index, Table
 from seachange.pipeline.compaction.deltas import Compacted, compact_deltas
 from seachange.pipeline.compaction.gc import collect_garbage
+from seachange.pipeline.reservation import reserve_files
 from seachange.runtime.faults import reach
 from seachange.storage.image import IndexImage
 
@@ -61,9 +62,8 @@ def _compact_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: 
     reserved: list[SegmentId] = []
 
     def reserve(count: int) -> list[SegmentId]:
-        ids = [SegmentId(i) for i in parts.catalog.reserve_segments(epoch.epoch, count)]
+        ids = reserve_files(parts.catalog, epoch.epoch, parts.files, count)
         reserved.extend(ids)
-        reach("segment.reserved")
         return ids
 
     try:
