@@ -247,15 +247,6 @@ def test_vacuum_comment_and_owner_wait_for_it(
     waiting.result(PATIENCE_S)
 
 
-def test_an_open_comment_is_waited_for(sessions: tuple[Session, Session]):
-    other, locker = sessions
-    other.execute(f"begin; {LABELS[0]}; {LABELS[1]}")
-    with pytest.raises(errors.LockNotAvailable):
-        locker.execute("begin; lock table t in share update exclusive mode nowait")
-    other.execute("commit")
-    locker.execute("rollback; begin; lock table t in share update exclusive mode nowait; commit")
-
-
 @pytest.mark.parametrize("statement", LABELS)
 def test_comment_and_owner_do_not_wait_for_writers_nor_writers_for_them(
     sessions: tuple[Session, Session], statement: str

@@ -38,11 +38,13 @@ class TransactionLocks:
             write_locks.hold_table(table.id, mode, policy)
 
     def await_table_locks(self, table: Table) -> None:
-        """As LOCK TABLE in SHARE UPDATE EXCLUSIVE mode, but without waiting for open schema changes. Writers and
-        commits do not wait for that mode."""
+        """Waits for LOCK TABLE in SHARE UPDATE EXCLUSIVE mode and above. The lock is released at once: what takes it
+        changes nothing that another transaction depends on."""
         waits = self.state.statement.context.waits
         if waits and not is_temporary(table.schema) and not self.state.pending.is_new(table):
+            kept = self.state.write_locks.strong_locks
             self.state.write_locks.take_table(table.id, TableLock.SHARE_UPDATE_EXCLUSIVE, LockPolicy.WAIT)
+            self.state.write_locks.release_strong(kept)
 
     def use_locked(self, table: Table) -> None:
         """LOCK TABLE is a use of the table, as it is once the lock was granted."""
