@@ -41,7 +41,7 @@ INTROSPECTION = (
     " AND c.relkind IN ('r', 'v')",
     "SELECT t.typname, e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid ORDER BY e.enumsortorder",
 )
-_OWN = "table_schema NOT IN ('pg_catalog', 'information_schema', 'seachange')"
+OWN = "table_schema NOT IN ('pg_catalog', 'information_schema', 'seachange')"
 
 # By dump, the beginnings of statements whose outcome differs, and why.
 _DEFAULTS = "a default that is a constant shows in the form of its column"
@@ -73,7 +73,7 @@ def read_dump(name: str) -> tuple[list[str], list[str]]:
 
 def stored(both: Both) -> list[str]:
     """Queries of all rows of all tables."""
-    tables = both.ask_postgres(f"SELECT table_schema, table_name FROM information_schema.tables WHERE {_OWN}")
+    tables = both.ask_postgres(f"SELECT table_schema, table_name FROM information_schema.tables WHERE {OWN}")
     return [f'SELECT * FROM "{schema}"."{table}"' for schema, table in tables.rows or ()]
 
 
@@ -84,7 +84,7 @@ def test_dump(name: str, postgres_server: LocalPostgres, tmp_path: Path) -> None
         found = list(_differences(both, made))
         rows = stored(both)
         found += _differences(both, rows)
-        introspection = [query.format(own=_OWN) for query in INTROSPECTION]
+        introspection = [query.format(own=OWN) for query in INTROSPECTION]
         found += _differences(both, introspection)
         found += _differences(both, [*asked, *rows])
     count = len(made) + len(asked) + len(introspection) + 2 * len(rows)

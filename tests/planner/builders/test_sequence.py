@@ -82,3 +82,12 @@ def test_a_sequence_goes_with_its_owner():
     world = World("create sequence s", "create table t (a int, b int)", "alter sequence s owned by t.a")
     world.run("alter table t drop column a")
     assert world.names == ["t"]
+
+
+def test_the_sequence_of_an_identity_column_can_be_named():
+    world = World("create table t (a int not null); create schema o")
+    add = "alter table t alter column a add generated always as identity (sequence name {})"
+    assert world.code(add.format("o.numbers")) == "55000"
+    assert world.code(add.format("t")) == "42P07"
+    world.run(add.format("public.numbers"))
+    assert world.code("create sequence numbers") == "42P07"

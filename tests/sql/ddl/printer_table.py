@@ -49,7 +49,7 @@ def always(value):
 
 @show.register
 def _(value: IdentityDefinition):
-    options = show(value.options)
+    options = join(value.sequence and f"SEQUENCE NAME {show(value.sequence)}", show(value.options))
     return join("GENERATED", always(value.always), "AS IDENTITY", given(options, f"({options})"))
 
 

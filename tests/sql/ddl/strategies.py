@@ -167,7 +167,7 @@ def sequence_options(restarts):
     return made.map(lambda options: one_way(options, restarts))
 
 
-IDENTITIES = st.builds(IdentityDefinition, FLAGS, sequence_options(restarts=False))
+IDENTITIES = st.builds(IdentityDefinition, FLAGS, sequence_options(restarts=False), st.none() | RELATIONS)
 COMPRESSIONS = st.none() | st.sampled_from(["lz4", "zstd", "snappy", "none"])
 SETTINGS = COMPRESSIONS.map(lambda method: (("compression", method),) if method else ())
 COLUMNS = st.one_of(

@@ -76,7 +76,7 @@ def test_statement(text, statement):
         ("create sequence q maxvalue " + "9" * 5000, "42601"),
         ("create sequence q as text", "22023"),
         ("create sequence q as mood", "42704"),
-        ("create sequence q sequence name r", "0A000"),
+        ("create sequence q sequence name r", "42601"),
         ("alter sequence q set logged", "0A000"),
         ("create temp sequence q", "0A000"),
     ],

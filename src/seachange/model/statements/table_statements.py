@@ -80,10 +80,12 @@ def typed_label(type_: RelationName, label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IdentityDefinition:
-    """GENERATED ALWAYS, or BY DEFAULT, AS IDENTITY."""
+    """GENERATED ALWAYS, or BY DEFAULT, AS IDENTITY. `sequence` is the name of its sequence; None: made of the names
+    of table and column."""
 
     always: bool
     options: SequenceOptions = SequenceOptions()  # noqa: RUF009 - a value
+    sequence: RelationName | None = None
 
 
 @dataclass(frozen=True, slots=True)

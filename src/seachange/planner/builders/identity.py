@@ -8,10 +8,12 @@ from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
+from seachange.model.relation import RelationName
 from seachange.model.statements import AddIdentity, DropIdentity, IdentityDefinition, SequenceOptions, SetIdentity
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_object
 from seachange.planner.builders.expression import draw_from
+from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.builders.sequence import amend_settings, sequence_settings
 from seachange.planner.names import choose_name
 from seachange.values.types import Kind, SqlType
@@ -20,7 +22,7 @@ _INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 
 
 def add_identity_parts(draft: Draft, table_id: TableId, column_id: ColumnId, identity: IdentityDefinition) -> None:
-    sequence_id = _own_sequence(draft, table_id, column_id, identity.options)
+    sequence_id = _own_sequence(draft, table_id, column_id, identity.options, identity.sequence)
     draft.add(elements.ColumnIdentity(table_id, column_id, sequence_id, identity.always))
 
 
@@ -29,18 +31,30 @@ def add_serial(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
     draft.add(elements.ColumnDefault(table_id, column_id, draw_from(sequence_id), (sequence_id,)))
 
 
-def _own_sequence(draft: Draft, table_id: TableId, column_id: ColumnId, options: SequenceOptions) -> DescriptorId:
+def _own_sequence(
+    draft: Draft, table_id: TableId, column_id: ColumnId, options: SequenceOptions, given: RelationName | None = None
+) -> DescriptorId:
     type_ = draft.column_type(table_id, column_id).type
     column = draft.column_name(table_id, column_id)
     check_identity_type(type_, column)
     id_ = DescriptorId(next(draft.ids))
     schema = draft.schema_named(table_id)
-    name = choose_name(draft.name_of(table_id), [column], "seq", draft.relations_in(schema))
+    if given is None:
+        name = choose_name(draft.name_of(table_id), [column], "seq", draft.relations_in(schema))
+    else:
+        name = given.name
+        _check_name(draft, schema, given)
     draft.add(elements.SequenceElement(id_))
     draft.add(elements.NamespaceElement(id_, ObjectKind.SEQUENCE, draft.database, schema, name))
     draft.add(sequence_settings(id_, replace(options, type=options.type or SqlType(type_.kind))))
     draft.add(elements.SequenceOwnerElement(id_, table_id, column_id))
     return id_
+
+
+def _check_name(draft: Draft, schema: str, given: RelationName) -> None:
+    if given.schema is not None and given.schema != schema:
+        raise errors.NotInPrerequisiteState(detail="sequence must be in same schema as table it is linked to")
+    refuse_taken(draft, ObjectKind.TABLE, schema, given.name)
 
 
 def check_identity_type(type_: SqlType, column: str) -> None:

@@ -8,7 +8,7 @@ from seachange import errors
 from seachange.model import statements
 from seachange.sql.ddl.column import SETTINGS, read_always, read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
-from seachange.sql.ddl.sequence import OptionReader, read_identity_options
+from seachange.sql.ddl.sequence import OptionReader, read_identity
 from seachange.sql.ddl.storage_parameters import take_column_storage
 from seachange.sql.text.names import read_collation, read_column_type
 from seachange.sql.text.tokens import Reader
@@ -72,7 +72,7 @@ def _drop_expression(reader: Reader, name: str) -> statements.AlterAction:
 def _add_identity(reader: Reader, name: str) -> statements.AlterAction:
     always = read_always(reader)
     reader.expect("as", "identity")
-    return statements.AddIdentity(name, statements.IdentityDefinition(always, read_identity_options(reader)))
+    return statements.AddIdentity(name, read_identity(reader, always))
 
 
 def _drop_identity(reader: Reader, name: str) -> statements.AlterAction:

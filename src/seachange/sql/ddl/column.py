@@ -18,7 +18,7 @@ from seachange.model.statements import (
 )
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
 from seachange.sql.ddl.expression import DEFAULT, GENERATED, compile_expression
-from seachange.sql.ddl.sequence import INTEGERS, read_identity_options
+from seachange.sql.ddl.sequence import INTEGERS, read_identity
 from seachange.sql.text.names import read_collation, read_column_type
 from seachange.sql.text.tokens import Reader, TokenKind
 from seachange.values.types import KIND_BY_ALIAS, Kind, SqlType
@@ -196,7 +196,7 @@ def _generated(reader: Reader, draft: _Draft) -> None:
 
 def _read_identity(reader: Reader, draft: _Draft, always: bool) -> IdentityDefinition:
     if isinstance(draft.type, SqlType) and draft.type.kind in INTEGERS:
-        return IdentityDefinition(always, read_identity_options(reader))
+        return read_identity(reader, always)
     raise errors.InvalidParameterValue(
         detail=f'identity column "{draft.name}" must be of type smallint, integer or bigint'
     )

@@ -16,7 +16,6 @@ from seachange.values.types import Kind, SqlType
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 _BIGINT_MIN, _BIGINT_MAX = -(2**63), 2**63 - 1
 _UNSUPPORTED: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("sequence", "name"), "Omit it, and rename the sequence afterwards."),
     (("logged",), "Omit it: every sequence is logged."),
     (("unlogged",), "Leave it out."),
 )
@@ -122,16 +121,18 @@ class OptionReader:
         self._found[name] = value
 
 
-def read_identity_options(reader: Reader) -> statements.SequenceOptions:
-    """The options in parentheses, if there are any."""
-    found = OptionReader(reader, restarts=False)
+def read_identity(reader: Reader, always: bool) -> statements.IdentityDefinition:
+    """With the options in parentheses, if there are any."""
+    found, sequence = OptionReader(reader, restarts=False), None
     if reader.take_symbol("("):
-        if not found.take():
+        if reader.at_symbol(")"):
             raise reader.problem()
-        while found.take():
-            pass
-        reader.expect_symbol(")")
-    return found.options
+        while not reader.take_symbol(")"):
+            if sequence is None and reader.take("sequence", "name"):
+                sequence = read_relation(reader)
+            elif not found.take():
+                raise reader.problem()
+    return statements.IdentityDefinition(always, found.options, sequence)
 
 
 def _read_owner(reader: Reader) -> statements.OwnedBy:

@@ -52,6 +52,9 @@ def whole_value(node: exp.Expr | None) -> int | None:
 
 
 def text_value(node: exp.Expr | None) -> str | None:
+    """The value of a text literal, with or without a cast to text, as PostgreSQL prints it in definitions."""
+    if isinstance(node, exp.Cast) and node.to.this is exp.DType.TEXT:
+        node = node.this
     return node.name if isinstance(node, exp.Literal) and node.is_string else None
 
 
