@@ -75,18 +75,18 @@ def column_names(cursor):
     return [column[0] for column in cursor.description]
 
 
-def test_targets():
+def test_makefile_has_the_promised_targets():
     text = (Path(__file__).parent.parent / "Makefile").read_text()
     assert set(TARGETS) <= set(re.findall(r"^(\w+):", text, re.MULTILINE))
 
 
 @pytest.mark.parametrize("command", OPTIONS)
-def test_options(command):
+def test_command_has_the_promised_options(command):
     actions = parser_of(command, import_module(COMMANDS[command][0]))._actions
     assert set(OPTIONS[command].split()) <= {option for action in actions for option in action.option_strings}
 
 
-def test_python(cursor):
+def test_python_interface_has_the_promised_names(cursor):
     assert [name for name in MODULE.split() if not hasattr(seachange, name)] == []
     assert [name for name in CONNECTION.split() if not hasattr(cursor.connection, name)] == []
     assert seachange.apilevel == "2.0"
@@ -97,13 +97,13 @@ def test_python(cursor):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_views(cursor, view):
+def test_view_has_the_promised_columns(cursor, view):
     cursor.execute(f"select * from seachange.{view}")
     assert set(VIEWS[view].split()) <= set(column_names(cursor))
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
-def test_statements(cursor, text):
+def test_promised_statement_is_accepted(cursor, text):
     cursor.execute(text)
 
 
@@ -139,7 +139,7 @@ def test_requests_are_heard(cursor, text):
 
 
 @pytest.mark.parametrize("name", SETTABLE)
-def test_settings(cursor, name):
+def test_promised_setting_can_be_set_shown_and_reset(cursor, name):
     cursor.execute(f"set {name} = '{SETTABLE[name]}'")
     cursor.execute(f"show {name}")
     assert cursor.fetchall() == [(SETTABLE[name],)]
@@ -151,7 +151,7 @@ def test_settings_of_a_node_and_defaults():
     assert SETTINGS["seachange.retention"].default == "1 day"
 
 
-def test_vocabularies():
+def test_states_and_job_statuses_are_the_promised_ones():
     statuses = "pending running paused reverting succeeded failed canceled"
     assert {status.value for status in JobStatus} == set(statuses.split())
     assert {"ABSENT", "DELETE_ONLY", "WRITE_ONLY", "ENFORCED", "VALIDATING", "PUBLIC"} == {str(s) for s in State}

@@ -102,7 +102,7 @@ def test_files_of_a_job_outlive_the_epoch_that_wrote_them(catalog: Catalog):
     assert collect(catalog) == ()
 
 
-def test_what_a_job_lets_go_is_garbage(catalog: Catalog):
+def test_files_released_by_a_job_are_garbage(catalog: Catalog):
     epoch = register(catalog)
     one, two, three = reserve(catalog, epoch, 3)
     accept(catalog, epoch, jobs=(change(1, 0, files=(one, two)),))

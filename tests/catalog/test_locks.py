@@ -66,7 +66,7 @@ def test_a_lock_is_strengthened_and_never_weakened(catalog: Catalog):
     assert take(catalog, epoch, TWO, wish(1, SHARE)) == (False,)
 
 
-def test_policies(catalog: Catalog):
+def test_each_policy_decides_what_happens_at_a_held_key(catalog: Catalog):
     epoch = register(catalog)
     take(catalog, epoch, ONE, wish(2))
     wishes = [wish(1), wish(2), wish(3), wish(4)]

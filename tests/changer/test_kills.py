@@ -21,7 +21,7 @@ STATEMENTS = {"job.reverting": BROKEN}
 
 
 @pytest.mark.parametrize("fault", [*JOB_POINTS, *LATER])
-def test_another_node_goes_on(shop: Place, fault: str):
+def test_another_node_resumes_the_work(shop: Place, fault: str):
     statement = STATEMENTS.get(fault, UNIQUE)
     with SqlProcess(shop, EXPIRY_MS, fault) as process:
         process.send(statement)

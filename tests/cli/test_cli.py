@@ -56,7 +56,7 @@ def test_rows_that_a_change_returns_come_with_its_tag(shop):
     assert printed.stdout == "id\n1\n"
 
 
-def test_json(shop):
+def test_json_output_keeps_types_and_quotes(shop):
     text = "select *, 1.50::numeric(4,2) as m, null as x, 'é\"' as q, true as b, date '2024-02-09' as d from t"
     printed = seachange("sql", "--data", shop, "--format", "json", "-c", text)
     assert printed.returncode == 0
@@ -66,13 +66,13 @@ def test_json(shop):
     assert '"m": 1.50' in printed.stdout
 
 
-def test_csv(shop):
+def test_csv_output_quotes_and_leaves_nulls_empty(shop):
     text = "select id, null as x, 'a,\"b' as y, true as z from t"
     printed = seachange("sql", "--data", shop, "--format", "csv", "-c", text)
     assert printed.stdout == 'id,x,y,z\n1,,"a,""b",t\n'
 
 
-def test_table(shop):
+def test_table_output_is_aligned(shop):
     printed = seachange("sql", "--data", shop, "-c", "select id as identifier, email, 'x' as y from t")
     assert printed.stdout == (" identifier | email | y\n------------+-------+---\n          1 | a     | x\n(1 row)\n\n")
 
@@ -119,7 +119,7 @@ def test_check_of_no_database(tmp_path):
     assert not (tmp_path / "shpo").exists()
 
 
-def test_check(shop):
+def test_check_passes_for_a_sound_database_and_rejects_unknown_tables(shop):
     checked = seachange("check", "--data", shop)
     assert (checked.returncode, checked.stderr) == (0, "")
     assert seachange("check", "--data", shop, "t").returncode == 0
@@ -145,7 +145,7 @@ def test_every_command_has_help_with_examples(command, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "code"), [([], 0), (["--help"], 0), (["--version"], 0), (["nope"], 2)])
-def test_overview(arguments, code, capsys):
+def test_command_line_exits_with_the_right_code(arguments, code, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == code

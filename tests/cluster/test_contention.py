@@ -226,7 +226,7 @@ def test_the_parent_of_a_new_row_may_be_counted_meanwhile(here: Session, there: 
     assert rows(here, "select n from t where id = 3") == [(32,)]
 
 
-def test_savepoints(here: Session, there: Session):
+def test_blocks_with_savepoints_count_in_a_shared_row(here: Session, there: Session):
     increment = "update t set n = n + 1 where id = 1"
     run_all(there, "begin", "savepoint a", increment, "release a")
     here.execute(increment)

@@ -9,7 +9,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 
-def test_an_idle_node_hears_of_a_descriptor_at_once(place: Place):
+def test_an_idle_node_follows_a_new_descriptor_at_once(place: Place):
     """Its rounds are minutes apart, so only the watch can have told it."""
     active, idle = open_ported_node(place, "active"), open_ported_node(place, "idle", expiry_ms=HOUR_MS)
     session = Session(active)

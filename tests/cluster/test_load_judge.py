@@ -50,7 +50,7 @@ def test_what_was_said_and_done_is_in_order(session: Session):
     assert judged(session, [*WRITTEN, COMMITTED], *STATEMENTS) == []
 
 
-def test_what_nobody_heard_of_may_be_there_or_not(session: Session):
+def test_unacknowledged_commit_may_be_present_or_absent(session: Session):
     assert judged(session, WRITTEN) == []
     assert judged(session, WRITTEN, *STATEMENTS) == []
 

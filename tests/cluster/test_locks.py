@@ -354,7 +354,7 @@ def test_a_lock_that_was_refused_is_not_held_in_the_node(nodes: tuple[Node, Node
     neighbour.close()
 
 
-def test_a_session_hears_that_its_locks_are_lost(here: Session, there: Session):
+def test_a_session_is_notified_that_its_locks_are_lost(here: Session, there: Session):
     here.execute("select pg_advisory_lock(1)")
     here.node.parts.catalog.end_node(here.node.epoch.epoch)
     there.execute("select pg_advisory_lock(1)")

@@ -26,7 +26,7 @@ def judge(place: Place, folder: Path, seed: int, seconds: float, offsets_s: tupl
 
 
 @pytest.mark.parametrize("seed", [SEED, *(pytest.param(SEED + n, marks=MANY) for n in range(1, 6))])
-def test_nothing_is_lost_and_nobody_is_refused_without_a_reason(place: Place, tmp_path: Path, seed: int):
+def test_no_row_is_lost_and_no_statement_is_rejected_without_a_reason(place: Place, tmp_path: Path, seed: int):
     judge(place, tmp_path, seed, SECONDS if seed == SEED else 60)
 
 

@@ -93,7 +93,7 @@ def _burn() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_no_statement_is_refused_beside_busy_processes(server: ServerProcess, observer: Node):
+def test_no_statement_is_rejected_while_the_machine_is_busy(server: ServerProcess, observer: Node):
     """New connections and statements in autocommit mode succeed, however often the epoch is lost."""
     busy = [multiprocessing.get_context("spawn").Process(target=_burn, daemon=True) for _ in range(BUSY_PROCESSES)]
     with server.connect() as old:

@@ -137,7 +137,7 @@ def test_a_runner_that_wakes_finds_its_job_done_by_another(place: Place, node: N
     assert not check(node)
 
 
-def test_a_worker_that_wakes_does_not_take_back_what_another_has_published(place: Place, node: Node):
+def test_a_resumed_worker_does_not_revert_a_publication_of_another(place: Place, node: Node):
     """It was about to revert the change, because a user had cancelled it; another node has done so, and the same change
     was made again. Were the sleeper to continue its revert, it would remove the new index."""
     run(node, "insert into item values (1000, 'code 1', 0)")

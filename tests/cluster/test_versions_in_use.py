@@ -66,7 +66,7 @@ def judge(watcher: Session) -> None:
     assert statuses == "succeeded"
 
 
-def test_versions_are_held_until_the_raise_and_by_nobody_below_it_after(place: Place, watcher: Session):
+def test_no_writer_uses_a_version_below_the_raise_after_it(place: Place, watcher: Session):
     """Two writers hold the first version while another process adds a column, which does not wait, and builds an
     index, which waits for both. They commit as they are; from the raise on no writer is below it."""
     with SqlProcess(place) as left, SqlProcess(place) as right, SqlProcess(place) as changer:

@@ -78,7 +78,7 @@ def stored(both: Both) -> list[str]:
 
 
 @pytest.mark.parametrize("name", DUMPS)
-def test_dump(name: str, postgres_server: LocalPostgres, tmp_path: Path) -> None:
+def test_dump_restores_as_in_postgresql(name: str, postgres_server: LocalPostgres, tmp_path: Path) -> None:
     with open_both(postgres_server, tmp_path) as both:
         made, asked = read_dump(name)
         found = list(_differences(both, made))

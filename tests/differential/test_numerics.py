@@ -72,7 +72,7 @@ def test_quotients_of_columns(both: Both) -> None:
     compare(both, nested, zeros=False)
 
 
-def test_averages(both: Both) -> None:
+def test_averages_have_the_digits_of_postgresql(both: Both) -> None:
     averages = ", ".join(f"avg({name}), avg({name}) FILTER (WHERE id > 9), avg(DISTINCT {name})" for name in COLUMNS)
     for count in (1, 7, 60):
         compare(both, f"SELECT id % {count}, {averages} FROM v GROUP BY 1")
@@ -87,7 +87,7 @@ def test_quotients_of_constants(both: Both) -> None:
     compare(both, "SELECT " + ", ".join(f"({one})::numeric / ({other})::numeric" for one, other in constants))
 
 
-def test_deviations(both: Both) -> None:
+def test_variances_and_deviations_have_the_digits_of_postgresql(both: Both) -> None:
     for functions in (("variance", "var_pop", "var_samp"), ("stddev", "stddev_pop", "stddev_samp")):
         asked = ", ".join(f"{function}({name})" for name in ("i", "m", "p") for function in functions)
         for count in (1, 7, 60):
@@ -125,7 +125,7 @@ def test_powers_that_have_no_value(both: Both, power: str) -> None:
         "WITH a AS (SELECT m AS x FROM v), b AS (SELECT x / 3 AS y FROM a) SELECT y, y / 3 FROM b",
     ],
 )
-def test_forms(both: Both, query: str) -> None:
+def test_numeric_expressions_print_as_in_postgresql(both: Both, query: str) -> None:
     compare(both, query)
 
 
@@ -154,5 +154,5 @@ def test_forms(both: Both, query: str) -> None:
         "SELECT id, sum(m / (id % 3)) FILTER (WHERE id % 3 > 0) OVER (ORDER BY id) FROM v",
     ],
 )
-def test_queries(both: Both, query: str) -> None:
+def test_numeric_queries_have_the_values_of_postgresql(both: Both, query: str) -> None:
     compare(both, query, zeros=False)

@@ -23,7 +23,7 @@ def filled(db):
     return db
 
 
-def test_module():
+def test_module_has_the_attributes_of_pep_249():
     assert (seachange.apilevel, seachange.threadsafety, seachange.paramstyle) == ("2.0", 1, "pyformat")
     assert seachange.__version__
 
@@ -86,7 +86,7 @@ def test_a_failed_transaction_is_left_by_rollback(db):
     assert db.execute("select 1").fetchone() == (1,)
 
 
-def test_autocommit(db, tmp_path):
+def test_autocommit_makes_each_statement_visible_at_once(db, tmp_path):
     db.autocommit = True
     db.execute("insert into t values (1, 'a', 1)")
     with seachange.connect(tmp_path) as other:
@@ -106,7 +106,7 @@ def test_a_context_commits_or_rolls_back(tmp_path):
         assert db.execute("select * from c").fetchall() == []
 
 
-def test_fetching(db):
+def test_fetch_methods_return_the_remaining_rows(db):
     cursor = filled(db).cursor()
     cursor.execute("select id from t order by id")
     assert cursor.rowcount == 5
@@ -122,7 +122,7 @@ def test_fetching(db):
     assert len(cursor.execute("select id from t").fetchmany()) == 3
 
 
-def test_description(db):
+def test_description_has_names_and_type_oids(db):
     assert db.cursor().description is None
     cursor = db.execute("select id, name, price, count(*) from t group by all")
     assert cursor.description == [
@@ -145,7 +145,7 @@ def test_what_gives_no_rows_cannot_be_fetched(db):
         cursor.fetchall()
 
 
-def test_parameters(db):
+def test_parameters_are_passed_by_position_and_by_name(db):
     moment = dt.datetime(2024, 2, 9, 1, tzinfo=dt.UTC)
     assert db.execute("select %s, %s", ("a%s", moment)).fetchone() == ("a%s", moment)
     assert db.execute("select %(b)s, %(a)s, %(b)s", {"a": 1, "b": "x"}).fetchone() == ("x", 1, "x")
@@ -172,7 +172,7 @@ def test_executemany_is_all_or_nothing_with_autocommit(db):
     assert db.execute("select count(*) from t").fetchone() == (0,)
 
 
-def test_closed(tmp_path):
+def test_closed_cursors_and_connections_raise(tmp_path):
     db = seachange.connect(tmp_path)
     cursor = db.cursor()
     cursor.close()
@@ -186,7 +186,7 @@ def test_closed(tmp_path):
             use()
 
 
-def test_notices(db):
+def test_notices_are_kept_on_the_connection(db):
     db.execute("drop table if exists nope")
     assert db.notices == ['table "nope" does not exist, skipping']
 
@@ -215,7 +215,7 @@ def test_load_arrow_refuses(db, columns, code):
     assert caught.value.sqlstate == code
 
 
-def test_compact(db):
+def test_compact_keeps_the_rows(db):
     filled(db)
     db.compact("t")
     assert db.execute("select count(*) from t").fetchone() == (5,)

@@ -70,7 +70,7 @@ def committer_over(catalog: HeldCatalog) -> GroupCommitter:
     return GroupCommitter(cast(Catalog, catalog), Epoch(1), lambda _: None)
 
 
-def test_those_who_wait_go_together():
+def test_waiting_commits_are_sent_as_one_batch():
     catalog = HeldCatalog()
     committer = committer_over(catalog)
     ended = submit_behind_one(committer, catalog, 20)

@@ -203,9 +203,7 @@ def die() -> None:
 @pytest.mark.parametrize(
     ("point", "is_there"), [("commit.written", True), ("commit.decided", False), ("commit.applied", False)]
 )
-def test_whoever_dies_while_a_database_is_dropped_leaves_all_of_it_or_nothing(
-    tmp_path: Path, point: str, is_there: bool
-):
+def test_killed_drop_database_leaves_all_or_nothing(tmp_path: Path, point: str, is_there: bool):
     with closing(open_node(tmp_path, name="successor")) as node, closing(open_node(tmp_path, name="dying")) as dying:
         with ExitStack() as stack:
             here = session_of(stack, dying)

@@ -55,7 +55,7 @@ def test_a_value_that_goes_is_kept_out_of_transactions_in_flight(changer, writer
     assert _rows(changer) == [(1, "sad"), (2, "ok")]
 
 
-def test_another_label_stands_in_nobodys_way(changer, writer):
+def test_a_renamed_enum_label_does_not_block_writers(changer, writer):
     writer.execute("begin isolation level repeatable read")
     writer.execute("insert into t values (3, 'happy')")
     changer.execute("alter type mood rename value 'happy' to 'glad'")

@@ -162,7 +162,7 @@ class AnnouncingLock:
         self.release()
 
 
-def test_whoever_waits_for_a_look_that_fails_looks_again(hooked, other: Node):
+def test_a_failed_poll_is_repeated_by_each_waiter(hooked, other: Node):
     """Sessions that begin at once share a look at the log; when it fails, none may take it for its own."""
     node, catalog = hooked
     create(node)

@@ -255,7 +255,7 @@ def test_savepoints_take_deferred_work_back(node: Node):
     assert run(node, "select * from c") == []
 
 
-def test_what_a_statement_relied_on_is_taken_back_with_it(node: Node):
+def test_reliances_of_a_statement_are_rolled_back_with_it(node: Node):
     tables(node)
     txn = node.begin()
     child = txn.schema.table(None, "c")

@@ -144,7 +144,7 @@ def test_a_locked_row_of_a_table_that_is_emptied(writer: Session, changer: Sessi
         writer.execute("commit")
 
 
-def test_a_locked_row_that_nobody_changes(writer: Session, changer: Session):
+def test_a_locked_row_without_changes_survives_a_conversion(writer: Session, changer: Session):
     run(changer, CASES["a converted column with a default"].given)
     run(writer, ["begin", "select * from t where id = 1 for update", "update t set n = 201 where id = 2"])
     run(changer, REWRITES)

@@ -45,7 +45,7 @@ def queues(held: str, waits: str) -> LockQueues:
         ("2b:X", "3c:x 2b:x", set()),
     ],
 )
-def test_blockers(held: str, waits: str, expected: set[str]):
+def test_blockers_are_holders_and_earlier_waiters_that_conflict(held: str, waits: str, expected: set[str]):
     found = queues(held, waits)
     (mine,) = [wait for wait in found.waits if (wait.epoch, wait.actor) == party("2b")]
     assert blockers(found, mine) == {party(name) for name in expected}
@@ -69,7 +69,7 @@ def test_blockers(held: str, waits: str, expected: set[str]):
         ("2c:x", "1a:x", {"b": "a"}, None),
     ],
 )
-def test_who_gives_way(held: str, waits: str, local: Mapping[str, str], victim: str | None):
+def test_a_cycle_has_the_expected_victim(held: str, waits: str, local: Mapping[str, str], victim: str | None):
     found = queues(held, waits)
     inside: dict[int, Set[int]] = {ord(actor): {ord(other)} for actor, other in local.items()}
     me = party("1a")
@@ -79,7 +79,7 @@ def test_who_gives_way(held: str, waits: str, local: Mapping[str, str], victim: 
         assert find_victim(found, cycle) == (party(victim) if victim else None)
 
 
-def test_all_who_look_choose_the_same():
+def test_all_nodes_choose_the_same_victim():
     found = queues("1a:x 2b:y 3c:z", "3c:x 1a:y 2b:z")
     chosen = set()
     for name in ("1a", "2b", "3c"):

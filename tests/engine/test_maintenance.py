@@ -20,7 +20,7 @@ def image_of(node: Node) -> IndexImage:
     return node.epoch.image(table, table.primary, node.epoch.applied)
 
 
-def test_many_inline_rows_are_folded(node: Node):
+def test_many_inline_rows_are_compacted(node: Node):
     create(node)
     for first in range(0, COMPACT_ROWS_MIN, 4_096):
         insert(node, *[(first + n, "x", n) for n in range(4_096)])
@@ -64,7 +64,7 @@ def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):
 
 
 @pytest.mark.parametrize("problem", [errors.DiskFull(file="a segment"), duckdb.OutOfMemoryException("too wide")])
-def test_an_index_that_cannot_be_folded_keeps_nothing_else_from_it(
+def test_an_index_that_cannot_be_compacted_does_not_block_others(
     node: Node, problem: Exception, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("seachange.engine.node.maintenance.COMPACT_ROWS_MIN", 10)

@@ -321,7 +321,7 @@ QUICK = settings(
 )
 
 
-def test_walk():
+def test_random_transactions_agree_with_the_model():
     run_state_machine_as_test(Walk, settings=QUICK)
 
 

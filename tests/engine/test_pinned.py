@@ -243,7 +243,7 @@ def test_a_role_may_have_it(session, node):
     app.close()
 
 
-def test_copy(session, pinned):
+def test_copy_uses_the_pinned_shape(session, pinned):
     text = io.StringIO()
     assert pinned.copy_out("select * from t", text, copy_format("text", False, None, None)) == 2
     assert text.getvalue() == "1\tone\t10\n2\ttwo\t20\n"

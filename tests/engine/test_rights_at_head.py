@@ -266,7 +266,7 @@ def test_what_is_rolled_back_to_a_savepoint_needs_no_right(cluster):
     root.execute("grant insert on t to ann; delete from own.mine")
 
 
-def test_a_revoke_refuses_nobody_else(cluster):
+def test_a_revoke_affects_no_other_role(cluster):
     """Those who wrote to the table before it, and still may, commit behind it; and it waits for none of them."""
     root, ann, bob = cluster.root, cluster.login("ann"), cluster.login("bob")
     writers = [cluster.login("bob") for _ in range(3)]

@@ -86,7 +86,7 @@ def test_who_may_use_a_database(tmp_path):
             ann.execute("create schema own")
 
 
-def test_temporary_tables_are_nobody_elses(tmp_path):
+def test_temporary_tables_are_visible_to_their_session_only(tmp_path):
     with (
         closing(seachange.connect(tmp_path, autocommit=True)) as one,
         closing(seachange.connect(tmp_path, autocommit=True)) as other,

@@ -39,7 +39,7 @@ def rows(n, start=0):
     return pa.table({"id": pa.array(ids, pa.int32()), "n": pa.array([i * 10 for i in ids], pa.int32())})
 
 
-def test_a_bulk_load_is_taken_back(db):
+def test_a_bulk_load_is_rolled_back(db):
     db.execute("create table t (id int primary key, n int)")
     db.execute("begin")
     db.load_arrow("t", rows(10))

@@ -42,7 +42,7 @@ def access(node, *conditions: Condition, columns=None):
         ((Above(N, 3, True),), "full scan: t_n by n gives too many rows"),
     ],
 )
-def test_access(filled, conditions, words):
+def test_conditions_choose_the_index_and_its_range(filled, conditions, words):
     assert access(filled, *conditions) == words
 
 

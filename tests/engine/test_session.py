@@ -33,7 +33,7 @@ def rows(session, text, *values):
     return list(session.execute(text, values).rows)
 
 
-def test_tags(session):
+def test_statements_return_the_command_tags_of_postgresql(session):
     tags = [
         ("insert into t values (1, 1), (2, 2)", "INSERT 0 2"),
         ("update t set n = 3", "UPDATE 2"),
@@ -162,7 +162,7 @@ def test_several_statements_are_one_transaction(session):
     assert session.status is TransactionStatus.IDLE
 
 
-def test_what_is_run_again_is_told_once(session, other):
+def test_notices_of_a_retried_statement_are_sent_once(session, other):
     session.execute("insert into t values (1, 1)")
     with closing(Session(other)) as second:
 
@@ -297,7 +297,7 @@ def test_a_statement_can_be_nested_too_deeply(session):
             session.execute(text)
 
 
-def test_who_and_where(node):
+def test_current_user_and_database_are_those_of_the_session(node):
     with closing(Session(node)) as root:
         root.execute("create database db")
         root.execute("create role alice login")

@@ -39,7 +39,7 @@ def missing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
     return str(request.param)
 
 
-def test_a_change_that_asks_for_spark_is_taken_back(session: Session, missing: str) -> None:
+def test_a_change_that_requires_spark_is_reverted(session: Session, missing: str) -> None:
     session.execute("set seachange.local_rows = 0")
     with pytest.raises(errors.NotSupportedError, match="Spark cannot be used") as problem:
         session.execute("create index by_v on t (v)")

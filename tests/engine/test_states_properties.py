@@ -178,7 +178,7 @@ def test_an_index_that_is_being_built(careers: Sequence[Career], inline: bool):
     )
 )
 @settings(max_examples=examples(15), deadline=None)
-def test_nobody_is_refused_without_a_reason(steps: Sequence[tuple[int, int, str, str]]):
+def test_no_statement_is_rejected_without_a_reason(steps: Sequence[tuple[int, int, str, str]]):
     """Two writers of different rows, who began before the change came, commit after it: both are made to fit."""
     with two_nodes() as (one, two):
         table = create(one)

@@ -81,7 +81,7 @@ def test_what_cannot_be_kept(tmp_path, statement, error):
             root.execute(statement)
 
 
-def test_who_may_say_so(tmp_path):
+def test_only_owners_store_settings_of_roles_and_databases(tmp_path):
     with closing(seachange.connect(tmp_path, autocommit=True)) as root:
         for statement in ("create role ann login", "create role bob login", "create database shop owner ann"):
             root.execute(statement)

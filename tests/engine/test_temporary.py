@@ -35,7 +35,7 @@ def test_a_session_drops_them_when_it_is_closed(place):
         assert not list(node.epoch.schemas.newest.objects)
 
 
-def test_whoever_opens_the_database_drops_those_of_the_dead_only(place):
+def test_opening_a_database_drops_temporary_tables_of_dead_nodes_only(place):
     alive = _open(place, "alive")
     dead = _open(place, "dead")
     with closing(alive), closing(Session(alive)) as session:

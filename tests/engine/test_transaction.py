@@ -106,7 +106,7 @@ def test_a_bulk_insert_does_not_repeat_a_key(node: Node):
     assert [row[0] for row in rows(node)] == [1, 2, 3, 4]
 
 
-def test_a_statement_is_taken_back_whole(node: Node):
+def test_a_failed_statement_is_rolled_back_as_a_whole(node: Node):
     create(node, indexes=UNIQUE_V)
     bulk(node, *[(i, f"v{i}", i) for i in range(5)])
     txn = node.begin()

@@ -239,7 +239,7 @@ def test_rows_do_not_come_back_with_values_that_their_type_has_lost(session: Ses
     session.execute("drop type mood")
 
 
-def test_a_table_whose_owner_is_gone_belongs_to_whoever_brings_it_back(session: Session):
+def test_undropped_table_without_owner_belongs_to_the_role_that_restores_it(session: Session):
     for statement in (
         "create role leaver",
         "create role reader",

@@ -165,7 +165,7 @@ def test_every_kind_of_statement_is_ended_and_leaves_nothing(node, text):
     session.close()
 
 
-def test_growth(node):
+def test_statement_beyond_the_growth_limit_is_out_of_memory(node):
     session = Session(node)
     session.execute("set seachange.process_growth_limit = '150MB'")
     with pytest.raises(errors.OutOfMemory) as failure:

@@ -382,7 +382,7 @@ def test_a_cursor_and_a_prepared_statement_keep_their_shape(block: Session, othe
     assert run(block, "execute p(2)") == [(2, 21, "b", 2, None)]
 
 
-def test_a_large_load_goes_on(block: Session, other: Session) -> None:
+def test_a_large_load_continues(block: Session, other: Session) -> None:
     run(block, "begin", "insert into t select i, i, 'x', i from generate_series(1000, 9000) as s(i)")
     run(
         other, "comment on table t is 'x'", "create index by_n on t (n)", "alter table t add column extra int default 3"

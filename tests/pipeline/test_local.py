@@ -76,7 +76,7 @@ def expected(node: Node, at: Seq) -> list[tuple[Any, ...]]:
     return sorted(((v, id_, n) for id_, v, n in rows(node, as_of=at)), key=lambda row: row[:2])
 
 
-def test_another_node_goes_on_where_the_first_has_stopped(node: Node, place: Place) -> None:
+def test_another_node_resumes_where_the_first_stopped(node: Node, place: Place) -> None:
     op, at = prepare(node)
     units: list[UnitDone] = []
 

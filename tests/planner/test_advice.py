@@ -58,7 +58,7 @@ def test_nothing_is_said_of_small_tables():
     assert told("alter table t alter a type text", ROWS_MIN - 1) == []
 
 
-def test_a_session_is_told_before_the_work_begins(tmp_path: Path):
+def test_a_session_gets_a_notice_before_the_work_begins(tmp_path: Path):
     with closing(open_node(tmp_path / "db")) as node, closing(Session(node)) as session:
         session.execute("create table t (id int primary key, a int)")
         session.execute(f"insert into t select i, i from generate_series(1, {ROWS_MIN}) g (i)")

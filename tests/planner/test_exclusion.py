@@ -25,7 +25,7 @@ def test_every_pair_is_decided_with_a_reason():
         assert all(len(exclusion.reason) > 10 for exclusion in row.values())
 
 
-def test_a_label_waits_for_nobody_and_nobody_for_it():
+def test_a_label_neither_waits_nor_blocks():
     for kind in ChangeKind:
         assert decide(kind, ChangeKind.LABEL).answer is ExclusionDecision.PROCEED
         assert decide(ChangeKind.LABEL, kind).answer is ExclusionDecision.PROCEED
@@ -46,7 +46,7 @@ def test_only_jobs_are_cancelled_by_other_changes():
             assert all(exclusion.answer is not ExclusionDecision.CANCEL for exclusion in row.values())
 
 
-def test_who_cancels_a_job():
+def test_only_a_drop_cancels_the_job_of_another_change():
     cancelling = [new for new in ChangeKind if decide(ChangeKind.WORK, new).answer is ExclusionDecision.CANCEL]
     assert cancelling == [ChangeKind.DROP]
 

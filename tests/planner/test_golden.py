@@ -14,7 +14,7 @@ BYTES_MAX = 10_000
 
 @pytest.mark.golden
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_plan(path: Path, rewrite: bool):
+def test_plan_is_the_one_in_the_golden_file(path: Path, rewrite: bool):
     before = path.read_text()
     after = write_blocks(Case().answer(read_blocks(before)))
     assert len(after) <= BYTES_MAX

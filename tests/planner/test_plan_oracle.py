@@ -117,7 +117,7 @@ NOTHING = (
 
 
 @pytest.mark.parametrize("sql", NOTHING)
-def test_what_is_added_and_taken_away_again_is_nothing_at_all(sql: str):
+def test_adding_and_removing_the_same_element_is_no_change(sql: str):
     world = World()
     world.run_each(BASE)
     plan = world.plan(sql)

@@ -214,7 +214,7 @@ CHECKS = (
 
 @settings(max_examples=300)
 @given(examples())
-def test_plans(example: Example):
+def test_random_plans_have_all_properties(example: Example):
     for check in CHECKS:
         check(example)
 

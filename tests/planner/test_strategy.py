@@ -30,7 +30,7 @@ NONE, VALIDATE, BUILD, REBUILD = Strategy
         ("alter table foo add column r double precision default random()", REBUILD, 2, 1, 60_000),
     ],
 )
-def test_cost(sql, strategy, versions, drains, moved):
+def test_statement_has_the_expected_cost(sql, strategy, versions, drains, moved):
     made = world(FOO, CHILD, foo=1000, child=10)
     cost = measure(made.plan(sql), made.catalog)
     assert (cost.strategy, cost.versions, cost.drains, cost.bytes_moved) == (strategy, versions, drains, moved)

@@ -22,7 +22,7 @@ def test_tallies_of_processes_add_up():
     assert (total.done, total.failed["40001"], total.actions["update"], len(total.examples)) == (2, 2, 2, 2)
 
 
-def test_percentiles():
+def test_percentiles_are_those_of_the_recorded_times():
     tally = WriterTally()
     assert tally.percentile_ms(99) == 0
     for time_us in range(1, 101):

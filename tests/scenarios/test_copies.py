@@ -17,7 +17,7 @@ def fold(db: Scenario, full: bool = True) -> None:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_duplicate_that_arrives_after_the_copy_deletes_nobody(db: Scenario, moment: str):
+def test_a_late_duplicate_deletes_no_row(db: Scenario, moment: str):
     """gh-ost #1636: UNIQUE is added while duplicates arrive after the copy: REPLACE deletes the older row."""
     outcomes: list[str] = []
 
@@ -110,7 +110,7 @@ def test_a_twin_that_is_written_in_the_same_transactions(db: Scenario):
     db.judge()
 
 
-def test_folding_keeps_columns_that_are_newer_than_the_files(db: Scenario):
+def test_compaction_keeps_columns_that_are_newer_than_the_files(db: Scenario):
     """apache/paimon#6124: compaction dropped new columns."""
     db.run("alter table item add column more int default 5")
     db.run("insert into item select i, 'n' || i, 0, 0, i from generate_series(200, 290) g(i)")

@@ -92,7 +92,7 @@ def test_a_long_transaction_that_brings_a_duplicate_is_refused(db: Scenario):
     db.judge()
 
 
-def test_updates_beside_the_key_and_folding_during_the_build(db: Scenario):
+def test_updates_and_compaction_during_the_build_of_a_key(db: Scenario):
     """PostgreSQL 14.0 to 14.3: updates that do not touch the key, and pruning, lose entries of CREATE INDEX
     CONCURRENTLY."""
 

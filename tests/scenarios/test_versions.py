@@ -105,7 +105,7 @@ def test_explaining_a_change_changes_nothing(db: Scenario):
     assert after == before
 
 
-def test_nobody_is_left_behind_by_a_version_that_was_taken_back(db: Scenario):
+def test_no_node_keeps_a_version_that_was_reverted(db: Scenario):
     """CockroachDB #47712: the rollback of a change never ended. Writers of every version that there was commit."""
     sessions = [db.session() for _ in range(3)]
 

@@ -44,7 +44,7 @@ class Killed(Bench):
 
 
 @pytest.mark.parametrize(("catalog_kind", "name", "fault"), SAMPLE)
-def test_a_survivor_goes_on(worlds: Worlds, name: str, fault: str):
+def test_a_surviving_node_keeps_working(worlds: Worlds, name: str, fault: str):
     case = next(case for case in CASES if case.name == name)
     with Killed(worlds.make(case), case, fault) as bench:
         problems = judge(bench, bench.run())

@@ -114,7 +114,7 @@ def same(found: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]) -> None:
 
 
 @pytest.mark.parametrize("form", ["%t", "%b"])
-def test_psycopg(served, form):
+def test_values_survive_a_round_trip_through_psycopg(served, form):
     with psycopg.connect(served.url, autocommit=True) as connection:
         marks = ", ".join(f"{form}::{type_}" for type_ in COLUMNS)
         insert = f"insert into v values (%s, {marks})"
@@ -136,7 +136,7 @@ def test_psycopg(served, form):
         check()
 
 
-def test_asyncpg(served):
+def test_values_survive_a_round_trip_through_asyncpg(served):
     # Each driver gets the types from the server, and sends all values in binary.
     marks = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
 

@@ -37,7 +37,7 @@ def rows(db):
     return db.execute("select * from t order by id").fetchall()
 
 
-def test_csv(db):
+def test_csv_is_read_and_written_with_quotes_and_nulls(db):
     text = 'id,s,n,b\n1,"a ""b"", c",1.5,t\r\n2,,,\n3,"","2",false\n4,"two\nlines",,\n'
     assert db.copy_from("t", io.StringIO(text, newline=""), header=True) == 4
     assert [row[1] for row in rows(db)] == ['a "b", c', None, "", "two\nlines"]
@@ -47,7 +47,7 @@ def test_csv(db):
     assert out.getvalue() == 'id,s,n,b\n1,"a ""b"", c",1.50,t\n2,,,\n3,"",2.00,f\n4,"two\nlines",,\n'
 
 
-def test_text(db):
+def test_text_format_is_read_and_written_with_escapes(db):
     assert db.copy_from("t", io.StringIO("1\ta\\tb\\\\\\x41\\101\t\\N\tf\n2\t\t3\t\\N\n\\.\nrest"), format="text") == 2
     assert [row[1] for row in rows(db)] == ["a\tb\\AA", ""]
     out = io.StringIO()
@@ -102,7 +102,7 @@ def test_a_bad_row_is_named_and_nothing_is_left(db, text, code, says, before):
     assert rows(db) == []
 
 
-def test_files(db, tmp_path):
+def test_copy_reads_and_writes_files(db, tmp_path):
     source, result = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_bytes(b"1,\xff,1,t\n")
     with pytest.raises(seachange.Error) as failure:

@@ -81,13 +81,13 @@ def test_the_plan_is_duckdbs_and_names_no_file(session, tmp_path):
         ("explain (format json) select 1", "0A000"),
     ],
 )
-def test_refused(session, text, code):
+def test_invalid_explain_is_rejected_with_its_code(session, text, code):
     with pytest.raises(errors.Error) as failure:
         session.execute(text)
     assert failure.value.sqlstate == code
 
 
-def test_tags(session):
+def test_prepared_statements_return_their_command_tags(session):
     tags = [
         ("prepare p as select 1", "PREPARE"),
         ("execute p", "SELECT 1"),
@@ -124,7 +124,7 @@ def test_tags(session):
         ("explain (analyze, verbose) select 1", Explain("select 1", analyze=True)),
     ],
 )
-def test_options(text, statement):
+def test_options_of_explain_are_read(text, statement):
     assert parse_script(text) == (statement,)
 
 
@@ -209,7 +209,7 @@ def orders(session):
         ),
     ],
 )
-def test_changes(orders, statement, said, unsaid):
+def test_explain_of_a_change_shows_its_plan_and_changes_nothing(orders, statement, said, unsaid):
     before = orders.execute("select * from p").rows
     text = explained(orders, f"explain {statement}")
     assert [line for line in said if line not in text] == []

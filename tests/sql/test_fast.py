@@ -89,7 +89,7 @@ def test_rows_of_changes_come_without_duckdb(session, text, values, expected):
 
 
 @pytest.mark.parametrize(("text", "values", "expected"), FAST)
-def test_select(session, text, values, expected):
+def test_select_by_key_runs_without_duckdb(session, text, values, expected):
     assert list(run_without_duck(session, text, values).rows) == expected
 
 
@@ -107,12 +107,12 @@ def test_select(session, text, values, expected):
         ("update t set id = 3, n = n + 0.5 where id = 1", [], (3, 11, "a", Decimal("1.50"))),
     ],
 )
-def test_change(session, text, values, row):
+def test_change_by_key_runs_without_duckdb(session, text, values, row):
     assert run_without_duck(session, text, values).count == 1
     assert list(session.execute("select * from t where id = 3").rows) == [row]
 
 
-def test_delete(session):
+def test_delete_by_key_runs_without_duckdb(session):
     assert run_without_duck(session, "delete from t where id = $1", [1]).count == 1
     assert run_without_duck(session, "delete from t where id = $1", [1]).count == 0
     assert run_without_duck(session, "update t set n = 1 where id = $1", [1]).count == 0

@@ -46,7 +46,7 @@ def test_a_statement_waits_for_its_job(db: seachange.Connection):
     assert stages == [("drain",), ("backfill",), ("mutation",)]
 
 
-def test_a_failure_answers_the_statement_is_taken_back_and_stays_on_record(db: seachange.Connection):
+def test_a_failure_is_reported_reverted_and_recorded(db: seachange.Connection):
     problem = refuse(db, "create unique index t_u on t (a)")
     assert problem.sqlstate == "23505"
     assert "t_u" in str(problem)

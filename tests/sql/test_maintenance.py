@@ -25,7 +25,7 @@ def database(tmp_path):
         "create table o (id int) without oids",
     ],
 )
-def test_accepted(database, text):
+def test_maintenance_statement_is_accepted(database, text):
     database.execute(text)
 
 
@@ -39,7 +39,7 @@ def test_accepted(database, text):
         ("listen x", errors.FeatureNotSupported),
     ],
 )
-def test_refused(database, text, problem):
+def test_maintenance_of_a_missing_object_is_rejected(database, text, problem):
     with pytest.raises(problem):
         database.execute(text)
 

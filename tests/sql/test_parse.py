@@ -103,7 +103,7 @@ def alter(*actions):
         ("alter table if exists only s.t drop a", AlterTable(RelationName("s", "t"), (DropColumn("a"),), True)),
     ],
 )  # fmt: skip
-def test_statement(text, statement):
+def test_statement_is_parsed(text, statement):
     assert parse_script(text) == (statement,)
 
 
@@ -176,7 +176,7 @@ def test_key_columns_are_not_null():
         ("uuid", SqlType(Kind.UUID)),
     ],
 )
-def test_type(spelling, type_):
+def test_type_name_is_parsed(spelling, type_):
     (statement,) = parse_script(f"create table t (a {spelling})")
     assert isinstance(statement, CreateTable)
     assert statement.columns[0].type == type_
@@ -227,7 +227,7 @@ def test_type(spelling, type_):
         ("load httpfs", "0A000"),
     ],
 )
-def test_refused(text, code):
+def test_invalid_statement_is_rejected_with_its_code(text, code):
     with pytest.raises(Error) as caught:
         parse_script(text)
     assert caught.value.sqlstate == code

@@ -96,7 +96,7 @@ def test_a_transaction_sees_its_own_changes_and_no_others(database):
         ("SELECT * FROM pg_nosuch", "42P01"),
     ],
 )
-def test_refused(database, statement, code):
+def test_catalogs_reject_invalid_statements_with_their_code(database, statement, code):
     with pytest.raises(Error) as caught:
         database.execute(statement)
     assert caught.value.sqlstate == code

@@ -22,7 +22,7 @@ from seachange.sql.text.placeholders import isolate_parameters, number_parameter
         ("select a$1", "select a$1"),
     ],
 )
-def test_isolate(text, isolated):
+def test_parameters_are_isolated_from_quotes_and_comments(text, isolated):
     assert isolate_parameters(text) == isolated
 
 
@@ -37,7 +37,7 @@ def test_isolate(text, isolated):
         ("select $1", "select $1", None),
     ],
 )
-def test_number(text, numbered, names):
+def test_named_parameters_are_numbered(text, numbered, names):
     found = number_parameters(text)
     assert (found.text, found.names) == (numbered, names)
 
@@ -47,7 +47,7 @@ def test_named_values_are_taken_by_name():
 
 
 @pytest.mark.parametrize("text", ["select %s, %(a)s", "select 5 % 2", "select %d"])
-def test_refused(text):
+def test_mixed_parameter_styles_are_rejected(text):
     with pytest.raises(SyntaxProblem):
         number_parameters(text)
 

@@ -173,7 +173,7 @@ def test_a_constraint_that_is_not_valid_proves_nothing(db):
         ("alter table t alter a type int using 1 / (a - 1)", "22012"),
     ],
 )
-def test_a_change_over_the_key_of_an_index_that_is_no_text_is_taken_back(db, change, code):
+def test_a_conversion_that_breaks_an_expression_index_is_reverted(db, change, code):
     """DuckDB tells the type of such a key when the change has been planned."""
     run(db, "create table t (id int primary key, a int, b text)")
     run(db, "create index lengths on t ((length(b) + a))")

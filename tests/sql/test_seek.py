@@ -68,7 +68,7 @@ def noted_of(text, show):
         ("select * from t x join t y on x.a = y.a where x.a = 1", {"x": ["a in"]}),
     ],
 )
-def test_demands(text, demands):
+def test_conditions_on_columns_are_noted(text, demands):
     assert noted(text) == demands
 
 
@@ -116,7 +116,7 @@ def test_demands_of_expressions(text, demands):
         ("unknown = 1", (), ()),
     ],
 )
-def test_conditions(where, values, conditions):
+def test_where_clause_becomes_conditions_on_columns(where, values, conditions):
     (statement,) = parse_script(f"select * from t where {where}")
     assert isinstance(statement, TreeStatement)
     table = note_demands(statement.tree.copy()).find(exp.Table)

@@ -39,7 +39,7 @@ def test_names_are_known():
         ("application_name", None, ""),
     ],
 )
-def test_values(name, value, shown):
+def test_setting_shows_its_value_as_postgresql_does(name, value, shown):
     settings = SessionSettings()
     settings.set(name, value)
     assert settings.get(name) == shown
@@ -82,7 +82,7 @@ def test_rollback_undoes_and_local_ends():
     assert settings.get("application_name") == ""
 
 
-def test_durations():
+def test_durations_are_read_with_their_units():
     assert [parse_duration_ms(text) for text in ("0", "250", "1s", "1.5 min", "2h", "1 day")] == [
         0, 250, 1_000, 90_000, 7_200_000, 86_400_000,
     ]  # fmt: skip

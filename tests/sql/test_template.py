@@ -44,7 +44,7 @@ def filled(text):
         ("select * from generate_series(1, 3), unnest(array[1, 2]) u", ()),
     ],
 )  # fmt: skip
-def test_tables(text, tables):
+def test_template_lists_the_tables_of_a_query(text, tables):
     assert tuple((table.schema, table.name) for table in compiled(text).tables) == tables
 
 
@@ -62,7 +62,7 @@ def test_tables(text, tables):
         ("select a from t order by a desc", 'SELECT "a" FROM (<t>) AS "t" ORDER BY "a" DESC'),
     ],
 )
-def test_text(text, sql):
+def test_template_is_filled_with_scans(text, sql):
     assert filled(text) == sql
 
 
@@ -77,7 +77,7 @@ def test_text(text, sql):
         ("select a from t union select b from u", ("a",)),
     ],
 )
-def test_names(text, names):
+def test_template_has_the_output_names_of_postgresql(text, names):
     assert compiled(text).names == names
 
 
@@ -132,7 +132,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("text", "code"), REFUSALS)
-def test_refused(text, code):
+def test_template_of_an_unsupported_query_is_rejected_with_its_code(text, code):
     with pytest.raises(Error) as caught:
         compiled(text)
     assert caught.value.sqlstate == code

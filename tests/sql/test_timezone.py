@@ -42,7 +42,7 @@ def test_a_moment_without_a_zone_is_one_of_the_session(db):
 
 
 @pytest.mark.parametrize("count", [3, ROWS_MAX + 1])
-def test_copy(db, count):
+def test_copy_reads_and_writes_times_in_the_time_zone_of_the_session(db, count):
     """Many rows are read where the session's own thread is not."""
     db.copy_from("t", io.StringIO("".join(f"{i},2024-07-01 12:00\n" for i in range(count))))
     assert db.execute("select count(*), min(z), max(z) from t").fetchone() == (count, NOON, NOON)

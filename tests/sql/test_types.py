@@ -101,7 +101,7 @@ def test_intervals_keep_months_days_and_time_apart(run):
     assert code_of(run, "alter table t alter i type text") == "0A000"
 
 
-def test_arrays(run):
+def test_arrays_are_stored_and_returned(run):
     run("create table t (id int primary key, n int[], s text[], u uuid[], z timestamptz[])")
     one = UUID(int=1)
     run("insert into t values (1, '{1,NULL,3}', $1, $2, '{2020-01-01 00:00:00+00}')", ["a", 'b "c', None, ""], [one])

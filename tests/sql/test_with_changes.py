@@ -60,7 +60,7 @@ def test_parameters_are_shared_by_the_parts(session: Session) -> None:
     assert (merged.tag, held(session)["z"]) == ("MERGE 1", 6)
 
 
-def test_in_a_block_all_of_it_is_seen_and_taken_back(session: Session) -> None:
+def test_a_block_sees_its_changes_and_rolls_them_back(session: Session) -> None:
     session.execute("begin")
     session.execute("insert into stock values ('d', 4)")
     found = session.execute("with gone as (delete from stock where held >= 3 returning sku) select sku from gone")

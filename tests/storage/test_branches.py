@@ -40,7 +40,7 @@ def test_both_ends_are_read_first(keys, order):
 
 
 @pytest.mark.parametrize(("count", "joins"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 3), (20, 4)])
-def test_joins(count, joins):
+def test_files_are_split_into_few_joins(count, joins):
     parts = list(branches._split(files(range(count))))
     assert len(parts) == joins
     assert sorted(f.segment.key_min for part in parts for f in part) == [*range(count)]

@@ -7,7 +7,7 @@ import signal
 from tests.support.forks import Fork
 
 
-def test_it_hears_and_answers():
+def test_a_fork_reads_and_answers():
     with Fork("tests.crash.workload") as process:
         assert json.loads(process.stdout.readline()) == {"ready": True}
         process.stdin.close()
@@ -15,7 +15,7 @@ def test_it_hears_and_answers():
         assert process.stdout.read() == b""
 
 
-def test_what_it_complains_of_is_heard():
+def test_errors_of_a_fork_are_on_its_standard_error():
     with Fork("tests.catalog.worker", "too few arguments") as process:
         assert process.wait() == 1
         assert b"ValueError" in process.stderr.read()

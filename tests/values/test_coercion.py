@@ -52,7 +52,7 @@ VARCHAR = SqlType(Kind.VARCHAR, length=3)
         (SqlType(Kind.UUID), "00000000-0000-0000-0000-000000000005", UUID(int=5)),
     ],
 )
-def test_accepted(type_, value, stored):
+def test_value_is_coerced_to_its_stored_form(type_, value, stored):
     found = coerce(type_, value)
     assert found == stored
     assert type(found) is type(stored)
@@ -99,7 +99,7 @@ def test_numeric_has_its_scale():
         (SqlType(Kind.UUID), 5, "42804"),
     ],
 )
-def test_refused(type_, value, code):
+def test_invalid_value_is_rejected_with_its_code(type_, value, code):
     with pytest.raises(Error) as caught:
         coerce(type_, value)
     assert caught.value.sqlstate == code

@@ -60,11 +60,11 @@ def test_what_is_none(given, code):
         ("[[1, 2]]", "[[1]]", True),
     ],
 )
-def test_containment(whole, part, contained):
+def test_containment_follows_postgresql(whole, part, contained):
     assert json_ops.contains(whole, part) is contained
 
 
-def test_operators():
+def test_operators_return_documents_as_texts():
     assert json_ops.get_field('{"a": [1.50]}', "a") == "[1.50]"
     assert json_ops.get_field("[1]", "0") is None
     assert json_ops.get_element("[1, 2]", -1) == "2"

@@ -223,7 +223,7 @@ def queue_job(job_id: JobId, statement: str, queued: Queued, waiting: str) -> Jo
     )
 
 
-def upkeep_job(job_id: JobId, statement: str, upkeep: VacuumWork, settings: tuple[tuple[str, str], ...]) -> Job:
+def vacuum_job(job_id: JobId, statement: str, upkeep: VacuumWork, settings: tuple[tuple[str, str], ...]) -> Job:
     """It holds no descriptor: schema changes of the table and the job do not wait for each other."""
     return replace(_no_change(job_id, statement, Phase.POST_COMMIT), upkeep=upkeep, settings=settings)
 

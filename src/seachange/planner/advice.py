@@ -50,12 +50,12 @@ _COSTS: dict[Strategy, str] = {
 
 def advise(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     """A line for each large table whose rows are read or written. Sizes of the catalog are those that are known."""
-    told: dict[TableId, AdviceForm] = {}
+    forms: dict[TableId, AdviceForm] = {}
     for part in filter(None, (plan, plan.then)):
         for form in CHEAPER:
             for table_id in _tables_of(form, part):
-                told.setdefault(table_id, form)
-    return [line for table_id, form in told.items() if (line := _line(plan, catalog, table_id, form))]
+                forms.setdefault(table_id, form)
+    return [line for table_id, form in forms.items() if (line := _line(plan, catalog, table_id, form))]
 
 
 def _tables_of(form: AdviceForm, plan: ChangePlan) -> list[TableId]:

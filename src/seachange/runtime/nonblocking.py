@@ -18,29 +18,29 @@ class WouldWait(Exception):
 
 
 class _Thread(threading.local):
-    is_hasty = False
+    is_non_blocking = False
 
 
 _THREAD = _Thread()
 
 
 @contextmanager
-def in_haste() -> Iterator[None]:
+def non_blocking() -> Iterator[None]:
     """Runs the block in non-blocking mode."""
-    _THREAD.is_hasty = True
+    _THREAD.is_non_blocking = True
     try:
         yield
     finally:
-        _THREAD.is_hasty = False
+        _THREAD.is_non_blocking = False
 
 
-def is_hasty() -> bool:
-    return _THREAD.is_hasty
+def is_non_blocking() -> bool:
+    return _THREAD.is_non_blocking
 
 
 def may_wait() -> None:
     """Called before an operation that may wait."""
-    if _THREAD.is_hasty:
+    if _THREAD.is_non_blocking:
         raise WouldWait
 
 
@@ -59,7 +59,7 @@ class Holding:
         self._lock = lock
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=not _THREAD.is_hasty):
+        if not self._lock.acquire(blocking=not _THREAD.is_non_blocking):
             raise WouldWait
 
     def __exit__(self, *_: object) -> None:

@@ -19,7 +19,7 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.nonblocking import WouldWait, in_haste
+from seachange.runtime.nonblocking import WouldWait, non_blocking
 from seachange.server import messages as m
 from seachange.server.connection import ClientConnection
 from seachange.server.inbox import Inbox
@@ -144,7 +144,7 @@ class ClientSocket(asyncio.Protocol):
     def _answer_at_once(self) -> None:
         """Runs on the loop: handing over to a thread would take longer, unless the statement has to wait."""
         try:
-            with in_haste():
+            with non_blocking():
                 self._work()
         except WouldWait:
             self._server_context.run(self._work)

@@ -156,7 +156,7 @@ class ClientConnection:
         if self._out.is_gone:
             return
         self._block.end(commit=False)
-        self.session.spoil()
+        self.session.mark_failed()
         self._send_notices()
         self._out.send(error_report(error))
         if frame.kind in _ANSWERED_BY_READY:

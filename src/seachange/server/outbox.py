@@ -15,7 +15,7 @@ import os
 import threading
 
 from seachange import errors
-from seachange.runtime.nonblocking import is_hasty
+from seachange.runtime.nonblocking import is_non_blocking
 
 _GATHERED_BYTES_MAX = 64 << 10
 _UNDERWAY_BYTES_MAX = 1 << 20
@@ -40,11 +40,11 @@ class Outbox:
     # For the worker.
 
     def send(self, data: bytes) -> None:
-        if not self._gathered and not self.has_room and not is_hasty():
+        if not self._gathered and not self.has_room and not is_non_blocking():
             # Earlier output, in however short pieces, must be read by the client first.
             self._await_room()
         self._gathered += data
-        if len(self._gathered) >= _GATHERED_BYTES_MAX and not is_hasty():
+        if len(self._gathered) >= _GATHERED_BYTES_MAX and not is_non_blocking():
             self.flush()
             if self._await_room():
                 raise errors.QueryCanceled(reason="user request")
@@ -63,7 +63,7 @@ class Outbox:
             self._underway_bytes += len(data)
         if not data:
             return
-        if is_hasty():
+        if is_non_blocking():
             self._write(data)
         else:
             self._loop.call_soon_threadsafe(self._write, data)

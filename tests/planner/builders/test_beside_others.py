@@ -33,7 +33,7 @@ def _world(under_way: str) -> World:
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 @pytest.mark.parametrize("under_way", UNDER_WAY)
-def test_a_statement_beside_an_index_and_its_successor(under_way, statement):
+def test_a_statement_concurrent_with_an_index_and_its_successor(under_way, statement):
     assert _world(under_way).code(statement) is None
 
 

@@ -95,7 +95,7 @@ def test_a_comment_that_is_made_during_a_change_stays(is_published):
         ("comment on database nosuch is 'x'", "3D000"),
     ],
 )
-def test_names(statement, code):
+def test_comment_on_a_missing_object_has_the_code_of_postgresql(statement, code):
     assert World(T, "create view v as select a from t").code(statement) == code
 
 

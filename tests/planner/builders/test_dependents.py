@@ -31,7 +31,7 @@ DROPS = [
 
 
 @pytest.mark.parametrize(("statement", "what", "dependents"), DROPS)
-def test_all_dependents_are_told(statement, what, dependents):
+def test_all_dependents_are_reported(statement, what, dependents):
     world = World(SETUP)
     with pytest.raises(errors.DependentObjectsExist) as caught:
         world.run(statement)

@@ -72,7 +72,7 @@ def test_a_database_goes_with_its_entry():
         ("drop sequence t_id_seq cascade", None),
     ],
 )
-def test_names(statement, code):
+def test_drop_of_a_missing_object_has_the_code_of_postgresql(statement, code):
     assert World(SERIAL).code(statement) == code
 
 

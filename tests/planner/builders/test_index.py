@@ -23,7 +23,7 @@ VIRTUAL = {"+Column", "+ColumnName", "+ColumnType", "+ColumnGenerated"}
         ("create index concurrently x on t (a)", {"+SecondaryIndex"}, "x"),
     ],
 )
-def test_forms(statement, kinds, name):
+def test_create_index_adds_the_elements_of_an_index(statement, kinds, name):
     world = World(T)
     assert changes(world.run(statement)) == {*kinds, *INDEX}
     assert [index.name for index in world.find("t").secondary] == [name]
@@ -91,7 +91,7 @@ def test_a_key_that_contains_another_is_not_looked_at():
         ("create index on t (a) where nosuch > 0", "42703"),
     ],
 )
-def test_names(statement, code):
+def test_index_statement_with_a_wrong_name_has_the_code_of_postgresql(statement, code):
     world = World(T, "create index i on t (a)", "alter table t add constraint k unique (b)")
     world.run("create view v as select a from t")
     assert world.code(statement) == code

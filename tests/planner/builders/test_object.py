@@ -85,7 +85,7 @@ def test_the_owner_of_a_table_owns_its_sequences():
         ("alter type nosuch owner to ann", "42704"),
     ],
 )
-def test_refusals(statement, code):
+def test_invalid_change_of_an_object_has_the_code_of_postgresql(statement, code):
     world = World(T, "create view v as select a from t", "create view v2 as select a from v")
     world.run("create schema o; create database other")
     assert world.code(statement) == code

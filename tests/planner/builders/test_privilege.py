@@ -55,5 +55,5 @@ def test_all_in_a_schema():
         ("revoke select on t from no_such_role", None),
     ],
 )
-def test_names(statement, code):
+def test_grant_on_a_missing_object_has_the_code_of_postgresql(statement, code):
     assert World(T, "create sequence s").code(statement) == code

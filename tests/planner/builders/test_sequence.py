@@ -17,7 +17,7 @@ BIGGEST = 2**63 - 1
         ("no minvalue maxvalue 9 start 3", (1, 9, 3)),
     ],
 )
-def test_defaults(options, limits):
+def test_limits_of_a_sequence_default_by_type_and_direction(options, limits):
     sequence = World(f"create sequence s {options}").find("s")
     assert (sequence.minimum, sequence.maximum, sequence.start) == limits
 
@@ -72,7 +72,7 @@ def test_defaults_draw_by_id_and_so_follow_no_name():
         ("create sequence t", "42P07"),
     ],
 )
-def test_refusals(statement, code):
+def test_invalid_sequence_statement_has_the_code_of_postgresql(statement, code):
     world = World("create sequence s", "create table t (a int, b serial)", "create schema o; create sequence o.r")
     world.run("create table i (a int generated always as identity)")
     assert world.code(statement) == code

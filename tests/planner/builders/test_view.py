@@ -67,7 +67,7 @@ def test_a_view_may_read_what_the_same_transaction_creates():
         ("create view nosuch.x as select 1 as a", "3F000"),
     ],
 )
-def test_refusals(statement, code):
+def test_invalid_view_statement_has_the_code_of_postgresql(statement, code):
     world = World(T, "create sequence s", "create view v as select a from t", "create view w as select a from v")
     world.run("create view c (x) as select a from t")
     assert world.code(statement) == code

@@ -33,7 +33,7 @@ def test_the_way_of_a_unique_index_and_of_columns_beside_it():
     assert lines[0] == "5 stages: 3 versions published, 2 waited for; build index, moves 29.3 kB"
 
 
-def test_what_is_skipped_is_told_with_the_reason():
+def test_skipped_steps_are_reported_with_the_reason():
     lines = explain(world(FOO, foo=1000), CHANGE)
     number = position(lines, "NOT NULL of column c4+: ABSENT -> PUBLIC")
     assert lines[number + 1].strip() == (
@@ -102,7 +102,7 @@ def test_what_the_publication_is_sure_of():
     assert "      accept no commit planned with an older version of table foo" in lines
 
 
-def test_a_new_object_is_told_as_a_whole():
+def test_a_new_object_is_explained_as_a_whole():
     lines = explain(world(FOO), "create type mood as enum ('sad', 'ok'); create table bar (id int primary key, m mood)")
     assert lines[2] == "  comes: type mood+ (metadata only), table bar+ (metadata only)"
     assert "      value sad+ of type mood+: ABSENT -> PUBLIC" in lines

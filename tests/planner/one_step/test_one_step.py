@@ -167,7 +167,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("statement", "code"), REFUSALS)
-def test_refused(statement, code):
+def test_invalid_statement_is_rejected_with_its_code(statement, code):
     with pytest.raises(Error) as caught:
         schema_with_table().run(statement)
     assert caught.value.sqlstate == code

@@ -112,7 +112,7 @@ POSITIVE = CheckDefinition(("(", " > 0)"), ("a",))
         ("alter primary key using columns (a, b)", AlterPrimaryKey(("a", "b"))),
     ],
 )  # fmt: skip
-def test_action(text, action):
+def test_alter_table_action_is_read(text, action):
     assert parse(f"alter table t {text}") == altered(action)
 
 
@@ -127,7 +127,7 @@ def test_action(text, action):
         ("alter table t owner to r", ChangeOwner(ObjectKind.TABLE, T, "r")),
     ],
 )  # fmt: skip
-def test_statement(text, statement):
+def test_alter_table_statement_is_read(text, statement):
     assert parse(text) == statement
 
 
@@ -159,7 +159,7 @@ def test_statement(text, statement):
         ("alter a type mood using a::other", "0A000"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_action_is_rejected_with_its_code(text, expected):
     assert code(f"alter table t {text}") == expected
 
 

@@ -25,7 +25,7 @@ M = name("m")
         ("comment on view m is ''", CommentOn(ObjectKind.VIEW, M, None, ""), "COMMENT"),
     ],
 )  # fmt: skip
-def test_statement(text, statement, tag):
+def test_comment_on_is_read(text, statement, tag):
     assert parse(text) == statement
     assert command_tag(statement) == tag
 
@@ -40,5 +40,5 @@ def test_statement(text, statement, tag):
         ("comment on table t is x", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_comment_on_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

@@ -35,7 +35,7 @@ M = name("m")
         ("drop type m restrict", DropObjects(ObjectKind.TYPE, (M,)), "DROP TYPE"),
     ],
 )  # fmt: skip
-def test_statement(text, statement, tag):
+def test_type_statement_is_read(text, statement, tag):
     assert parse(text) == statement
     assert command_tag(statement) == tag
 
@@ -54,5 +54,5 @@ def test_statement(text, statement, tag):
         ("alter type m oops", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_type_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

@@ -35,7 +35,7 @@ from tests.sql.ddl.parsing import name
         ("'nextval(''q'')'", ExpressionDefinition(("('nextval(''q'')')",))),
     ],
 )  # fmt: skip
-def test_compiled(text, definition):
+def test_expression_is_compiled_to_pieces_and_columns(text, definition):
     found = compile_expression(text, TRANSFORM)
     assert (found.pieces, found.columns, found.volatility) == (
         definition.pieces,

@@ -23,7 +23,7 @@ from tests.sql.ddl.parsing import ST, T, code, name, parse
         ("alter index if exists s.t rename to j", RenameObject(ObjectKind.INDEX, ST, "j", True), "ALTER INDEX"),
     ],
 )  # fmt: skip
-def test_statement(text, statement, tag):
+def test_index_statement_is_read(text, statement, tag):
     assert parse(text) == statement
     assert command_tag(statement) == tag
 
@@ -42,5 +42,5 @@ def test_statement(text, statement, tag):
         ("alter index i oops", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_index_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

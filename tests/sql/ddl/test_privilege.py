@@ -28,7 +28,7 @@ M = name("m")
         ("revoke all on t from r", Grant(("ALL",), ObjectKind.TABLE, (T,), ("r",), revoke=True), "REVOKE"),
     ],
 )  # fmt: skip
-def test_statement(text, statement, tag):
+def test_grant_and_revoke_are_read(text, statement, tag):
     assert parse(text) == statement
     assert command_tag(statement) == tag
 
@@ -48,5 +48,5 @@ def test_statement(text, statement, tag):
         ("grant select on t", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_grant_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

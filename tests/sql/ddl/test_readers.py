@@ -24,5 +24,5 @@ from tests.sql.ddl.parsing import code
         ("alter t add a int", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_unsupported_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

@@ -32,7 +32,7 @@ M = name("m")
         ("drop database if exists m", DropObjects(ObjectKind.DATABASE, (M,), True), "DROP DATABASE"),
     ],
 )  # fmt: skip
-def test_statement(text, statement, tag):
+def test_schema_statement_is_read(text, statement, tag):
     assert parse(text) == statement
     assert command_tag(statement) == tag
 
@@ -51,5 +51,5 @@ def test_statement(text, statement, tag):
         ("drop database a, b", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_schema_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

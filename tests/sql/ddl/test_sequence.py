@@ -55,7 +55,7 @@ def options(**fields):
         ("drop sequence if exists q, s.t cascade", DropObjects(ObjectKind.SEQUENCE, (Q, ST), True, True)),
     ],
 )  # fmt: skip
-def test_statement(text, statement):
+def test_sequence_statement_is_read(text, statement):
     assert parse(text) == statement
 
 
@@ -81,5 +81,5 @@ def test_statement(text, statement):
         ("create temp sequence q", "0A000"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_sequence_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

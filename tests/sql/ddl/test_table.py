@@ -63,7 +63,7 @@ def identity(always, **options):
                           identity=identity(False, start=-5, increment=2, no_maximum=True, cache=3))),
     ],
 )  # fmt: skip
-def test_column(text, column):
+def test_column_definition_is_read(text, column):
     statement = parse(f"create table t ({text})")
     assert isinstance(statement, CreateTable)
     (found,) = statement.columns
@@ -115,7 +115,7 @@ def test_column(text, column):
         ("undrop table s.t", UndropTable(ST)),
     ],
 )
-def test_statement(text, statement):
+def test_table_statement_is_read(text, statement):
     assert parse(text) == statement
 
 
@@ -163,7 +163,7 @@ def test_syntax_error(elements):
         ("undrop t", "42601"),
     ],
 )  # fmt: skip
-def test_refused(text, expected):
+def test_invalid_table_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected
 
 
@@ -183,7 +183,7 @@ def test_create_table_as(text, expected):
     assert found == expected
 
 
-def test_like():
+def test_like_clauses_keep_their_position_and_options():
     (found,) = parse_script("create table t (a int, like s.u including all excluding indexes, b int, like v)")
     assert isinstance(found, CreateTable)
     first, second = found.likes

@@ -23,7 +23,7 @@ W = name("w")
         ("drop view if exists v, s.t cascade", DropObjects(ObjectKind.VIEW, (V, ST), True, True)),
     ],
 )  # fmt: skip
-def test_statement(text, statement):
+def test_view_statement_is_read(text, statement):
     assert parse(text) == statement
 
 
@@ -87,5 +87,5 @@ def test_what_a_query_reads(query, relations, used):
         ("alter view v oops", "42601"),
     ],
 )
-def test_refused(text, expected):
+def test_invalid_view_statement_is_rejected_with_its_code(text, expected):
     assert code(text) == expected

@@ -76,7 +76,7 @@ def test_what_does_not_fit_is_named(duck, sql, value, type_):
         ("select '" + "\u00c9" * 60 + "'::json", "22P02"),
     ],
 )
-def test_codes(duck, sql, code):
+def test_errors_of_duckdb_have_the_code_of_postgresql(duck, sql, code):
     with pytest.raises(errors.Error) as caught:
         duck.rows(query(sql))
     assert caught.value.sqlstate == code
@@ -94,7 +94,7 @@ def test_codes(duck, sql, code):
         ("select lower(1)", "function lower(integer) does not exist"),
     ],
 )
-def test_words(duck, sql, words):
+def test_errors_of_duckdb_have_the_message_of_postgresql(duck, sql, words):
     with pytest.raises(errors.Error) as caught:
         duck.rows(query(sql))
     assert str(caught.value) == words

@@ -49,7 +49,7 @@ def stored_walks(subject: Subject) -> Iterator[Walk]:
 
 
 @pytest.mark.parametrize("name", SUITE)
-def test_traces(name: str, tmp_path: Path, tally: Tally):
+def test_traces_of_the_model_are_replayed_on_the_engine(name: str, tmp_path: Path, tally: Tally):
     subject = subject_of(ALL[name])
     replay_all(Place(tmp_path), subject, stored_walks(subject), tally)
 

@@ -155,7 +155,7 @@ class Session:
         try:
             prepared = self.prepare(text)
         except errors.Error:
-            self.spoil()
+            self.mark_failed()
             raise
         way = find_way(prepared, self)
         results: list[Result] = []
@@ -220,7 +220,7 @@ class Session:
         try:
             check_inside_block(prepared.parsed)
         except errors.InsideBlock:
-            self.spoil()
+            self.mark_failed()
             raise
 
     def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
@@ -234,7 +234,7 @@ class Session:
         try:
             return run_control(self, call.prepared.parsed, call.values)
         except errors.Error:
-            self.spoil()
+            self.mark_failed()
             raise
 
     def begin_queued(self, job: Job) -> Collection[JobId]:
@@ -377,9 +377,9 @@ class Session:
     def rollback(self) -> None:
         self._block.rollback()
 
-    def spoil(self) -> None:
+    def mark_failed(self) -> None:
         """A statement has failed before it was run, by its text or its parameters: the transaction fails with it."""
-        self._block.spoil()
+        self._block.mark_failed()
 
     def savepoint(self, name: str) -> None:
         self._block.savepoint(name)

@@ -137,7 +137,7 @@ class TransactionBlock:
         self._state.status = TransactionStatus.IDLE
         self._settings.end(committed)
 
-    def spoil(self) -> None:
+    def mark_failed(self) -> None:
         """A statement has failed before it was run, by its text or its parameters: the transaction fails with it."""
         if self._state.status is TransactionStatus.OPEN:
             self._fail()

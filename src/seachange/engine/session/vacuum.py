@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.changer.job import job_change, upkeep_job
+from seachange.changer.job import job_change, vacuum_job
 from seachange.changer.ports import Lost
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.node.node import Node
@@ -56,7 +56,7 @@ def maintain(
 def _create(node: Node, job_id: JobId, table: Table, full: bool, settings: tuple[tuple[str, str], ...]) -> None:
     text = f"VACUUM {'FULL ' if full else ''}{quote(table.schema)}.{quote(table.name)}"
     upkeep = VacuumWork(table.id, tuple(index.id for index in table.indexes), full)
-    job = upkeep_job(job_id, text, upkeep, settings)
+    job = vacuum_job(job_id, text, upkeep, settings)
 
     def record(epoch: EpochState) -> None:
         try:

@@ -61,9 +61,9 @@ class Codec:
         if isinstance(value, Enum):
             return {_ENUM: self._known(type(value)), "value": value.value}
         if is_dataclass(value):
-            told = {f.name: getattr(value, f.name) for f in fields(value) if not _is_empty(f, getattr(value, f.name))}
-            held = {name: self._to_json(item) for name, item in told.items()}
-            return {_CLASS: self._known(type(value)), **held}
+            parts = [(field, getattr(value, field.name)) for field in fields(value)]
+            written = {field.name: self._to_json(part) for field, part in parts if not _is_empty(field, part)}
+            return {_CLASS: self._known(type(value)), **written}
         if isinstance(value, tuple):
             return [self._to_json(item) for item in value]
         if isinstance(value, frozenset):

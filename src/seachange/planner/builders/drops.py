@@ -142,7 +142,7 @@ def need_cascade(draft: Draft, cascade: bool, what: str, dependent: str) -> None
     draft.dependents.setdefault((dependent, what), cascade)
 
 
-def settle_dependents(draft: Draft) -> None:
+def check_dependents(draft: Draft) -> None:
     """At the end of a statement: 2BP01, or the notice of what went with the rest."""
     if not all(draft.dependents.values()):
         raise _refusal(list(draft.dependents))

@@ -28,7 +28,7 @@ from seachange.planner.builders import (
 )
 from seachange.planner.builders import object as general
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import settle_dependents
+from seachange.planner.builders.drops import check_dependents
 from seachange.planner.builders.lookup import find_object
 
 _ACTIONS: dict[type, Callable[..., None]] = {
@@ -55,7 +55,7 @@ def build_statement(draft: Draft, statement: statements.DdlStatement) -> None:
         _STATEMENTS[type(statement)](draft, statement)
     finally:
         # A drop of something that others depend on is reported first, whatever else is wrong.
-        settle_dependents(draft)
+        check_dependents(draft)
 
 
 def _alter_table(draft: Draft, statement: statements.AlterTable) -> None:

@@ -41,9 +41,9 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
     said: list[str] = []
     statements = [
-        resolve_local_times(settled, port, duck, said)
+        resolve_local_times(resolved, port, duck, said)
         for statement in _read(text)
-        for settled in _settled(statement, port)
+        for resolved in _resolved(statement, port)
     ]
     for statement in statements:
         check_named_databases(statement, port)
@@ -60,10 +60,10 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
 
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
     """The cost of a statement for the current rows."""
-    return measure_whole(*_plan(_settled(statement, port), port))
+    return measure_whole(*_plan(_resolved(statement, port), port))
 
 
-def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
+def _resolved(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
     return [resolve_time_functions(expanded, port) for expanded in expand_likes(statement, port)]
 
 

@@ -19,7 +19,7 @@ def resolve_index_types(before: Table | None, after: Table, duck: DuckSession) -
     known = {column.id for column in before.columns} if before is not None else set()
     if before is not None:
         _refuse_retyping(before, after)
-    columns = tuple(_settled(c, after, duck) if c.virtual and c.id not in known else c for c in after.columns)
+    columns = tuple(_resolved(c, after, duck) if c.virtual and c.id not in known else c for c in after.columns)
     for index in after.secondary:
         if index.where is None or (before is not None and index.id in before.index_by_id):
             continue
@@ -44,7 +44,7 @@ def _refuse_retyping(before: Table, after: Table) -> None:
                 )
 
 
-def _settled(column: Column, table: Table, duck: DuckSession) -> Column:
+def _resolved(column: Column, table: Table, duck: DuckSession) -> Column:
     assert column.generated is not None
     found = _type_of(column.generated, table, duck, INDEX)
     type_ = from_duckdb(found)

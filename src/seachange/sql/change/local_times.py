@@ -45,16 +45,16 @@ def resolve_local_times(
 ) -> statements.DdlStatement:
     match statement:
         case statements.CreateTable():
-            settler = _LocalTimes({c.name: c.type for c in statement.columns}, duck, notices)
-            columns = tuple(map(settler.column, statement.columns))
-            return replace(statement, columns=columns, rules=settler.rules(statement.rules))
+            resolver = _LocalTimes({c.name: c.type for c in statement.columns}, duck, notices)
+            columns = tuple(map(resolver.column, statement.columns))
+            return replace(statement, columns=columns, rules=resolver.rules(statement.rules))
         case statements.AlterTable():
-            settler = _LocalTimes(_types_of(statement, port), duck, notices)
-            return replace(statement, actions=settler.alter(statement.actions))
+            resolver = _LocalTimes(_types_of(statement, port), duck, notices)
+            return replace(statement, actions=resolver.alter(statement.actions))
         case statements.CreateIndex():
-            settler = _LocalTimes(_types_of(statement, port), duck, notices)
-            keys = [key if isinstance(key, str) else settler.settle(key, INDEX) for key in statement.columns]
-            where = settler.settle(statement.where, PREDICATE) if statement.where is not None else None
+            resolver = _LocalTimes(_types_of(statement, port), duck, notices)
+            keys = [key if isinstance(key, str) else resolver.resolve(key, INDEX) for key in statement.columns]
+            where = resolver.resolve(statement.where, PREDICATE) if statement.where is not None else None
             return replace(statement, columns=tuple(keys), where=where)
         case _:
             return statement
@@ -89,7 +89,7 @@ class _LocalTimes:
     def column(self, column: statements.ColumnDefinition) -> statements.ColumnDefinition:
         if column.generated is None:
             return column
-        return replace(column, generated=self.settle(column.generated, GENERATED, column.type))
+        return replace(column, generated=self.resolve(column.generated, GENERATED, column.type))
 
     def rules(self, rules: Sequence[statements.RuleDefinition]) -> tuple[statements.RuleDefinition, ...]:
         return tuple(map(self.rule, rules))
@@ -97,8 +97,8 @@ class _LocalTimes:
     def rule(self, rule: statements.RuleDefinition) -> statements.RuleDefinition:
         if not isinstance(rule, statements.CheckDefinition):
             return rule
-        settled = self.settle(statements.ExpressionDefinition(rule.pieces, rule.columns), CHECK)
-        return replace(rule, pieces=settled.pieces, columns=settled.columns)
+        resolved = self.resolve(statements.ExpressionDefinition(rule.pieces, rule.columns), CHECK)
+        return replace(rule, pieces=resolved.pieces, columns=resolved.columns)
 
     def action(self, action: statements.AlterAction) -> statements.AlterAction:
         match action:
@@ -108,7 +108,7 @@ class _LocalTimes:
                 return replace(action, constraint=self.rule(rule))
             case statements.SetExpression():
                 target = self.types.get(action.name)
-                return replace(action, expression=self.settle(action.expression, GENERATED, target))
+                return replace(action, expression=self.resolve(action.expression, GENERATED, target))
             case statements.AlterColumnType(type=SqlType() as type_):
                 return self._conversion(action, type_)
             case _:
@@ -118,7 +118,7 @@ class _LocalTimes:
         if session_zone() == UTC:
             return action
         if action.using is not None:
-            return replace(action, using=self.settle(action.using, TRANSFORM, target))
+            return replace(action, using=self.resolve(action.using, TRANSFORM, target))
         own = self.types.get(action.name)
         # The planner rejects a type that cannot be assigned.
         if not isinstance(own, SqlType) or own.kind is target.kind or not assignable(own, target):
@@ -126,9 +126,9 @@ class _LocalTimes:
         if Kind.TIMESTAMPTZ not in (own.kind, target.kind):
             return action
         cast = statements.ExpressionDefinition(("(CAST(", f" AS {target.duckdb}))"), (action.name,))
-        return replace(action, using=self.settle(cast, TRANSFORM))
+        return replace(action, using=self.resolve(cast, TRANSFORM))
 
-    def settle(
+    def resolve(
         self, definition: statements.ExpressionDefinition, use: Use, target: statements.ColumnType | None = None
     ) -> statements.ExpressionDefinition:
         columns = {name: self.types.get(name) for name in definition.columns}

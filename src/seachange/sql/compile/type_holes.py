@@ -173,17 +173,17 @@ def _cut_calculations(
     aliases = (
         frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if has_holes else frozenset()
     )
-    for node, told in reversed(nodes):
+    for node, combined in reversed(nodes):
 
-        def hole(place: int, *inner: exp.Expr, told: exp.Expr = told) -> exp.Expr:
-            mark = _mark(holes, Calculated(told, place, sources, aliases))
+        def hole(place: int, *inner: exp.Expr, combined: exp.Expr = combined) -> exp.Expr:
+            mark = _mark(holes, Calculated(combined, place, sources, aliases))
             return exp.Anonymous(this=mark, expressions=[bare(each).copy() for each in inner])
 
         match node:
             case exp.Cast():
-                node.set("to", exp.Var(this=_mark(holes, Calculated(told, 0, sources, aliases))))
+                node.set("to", exp.Var(this=_mark(holes, Calculated(combined, 0, sources, aliases))))
             case _ if arithmetic.is_meeting(node):
-                mark = _mark(holes, Calculated(told, 0, sources, aliases))
+                mark = _mark(holes, Calculated(combined, 0, sources, aliases))
                 parts = each(arithmetic.meeting_parts(node))
                 _replace([(part, exp.Anonymous(this=mark, expressions=[bare(part).copy()])) for part in parts])
             case _ if arithmetic.is_rounding(node):
@@ -200,7 +200,7 @@ def _cut_calculations(
             case _:
                 node.replace(hole(0, node.this, node.expression))
     for meeting in meetings:
-        join_meeting(meeting, _mark(holes, Calculated(meeting.told, 0, sources, aliases)))
+        join_meeting(meeting, _mark(holes, Calculated(meeting.combined, 0, sources, aliases)))
 
 
 def _instead(whole: exp.Expr, aggregate: exp.Expr, other: exp.Expr) -> exp.Expr:

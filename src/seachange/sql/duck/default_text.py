@@ -104,9 +104,9 @@ def replace_words(text: str, tell: Callable[[str], str | None]) -> str:
     pieces: list[str] = []
     end = 0
     for at, token in enumerate(tokens):
-        told = tell(_word(token))
-        if told is not None:
-            pieces += [text[end : token.start], told]
+        replacement = tell(_word(token))
+        if replacement is not None:
+            pieces += [text[end : token.start], replacement]
             following = [other.token_type for other in tokens[at + 1 : at + 3]]
             is_call = following == [TokenType.L_PAREN, TokenType.R_PAREN]
             end = tokens[at + 2 if is_call else at].end + 1

@@ -144,9 +144,10 @@ def scan_tables(
 
 def check_readable(reference: TableReference, port: TransactionPort) -> None:
     """Raises 42501 unless the role may read the relation, even if it turns out that nothing needs to be read."""
-    told = is_system(reference.schema, reference.name) or find_relation(reference.schema, reference.name) is not None
-    if not reference.given and not told:
-        port.rights.check_access(port.names.relation(reference.schema, reference.name), "SELECT")
+    schema, name = reference.schema, reference.name
+    is_virtual = is_system(schema, name) or find_relation(schema, name) is not None
+    if not reference.given and not is_virtual:
+        port.rights.check_access(port.names.relation(schema, name), "SELECT")
 
 
 def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> Scan:

@@ -14,16 +14,16 @@ from seachange.sql.translate.derived import resolve_columns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonType:
-    """Each of the `holders` has a value: a query in its list at that place. `told` is what they are together."""
+    """Each of the `holders` has a value: a query in its list at that place. `combined` is what they are together."""
 
-    told: exp.Expr
+    combined: exp.Expr
     holders: Sequence[exp.Expr]
     place: int
 
 
 def find_meetings(tree: exp.Expr) -> list[CommonType]:
     found = [*_compounds(tree), *_searches(tree)]
-    return [meeting for meeting in found if is_calculated(meeting.told)]
+    return [meeting for meeting in found if is_calculated(meeting.combined)]
 
 
 def join_meeting(meeting: CommonType, name: str) -> None:
@@ -82,5 +82,5 @@ def _searches(tree: exp.Expr) -> Iterator[CommonType]:
 
 
 def _together(items: Sequence[exp.Expr]) -> exp.Expr:
-    told = [resolve_columns(item.unalias()) for item in items]
-    return exp.Coalesce(this=told[0], expressions=told[1:])
+    combined = [resolve_columns(item.unalias()) for item in items]
+    return exp.Coalesce(this=combined[0], expressions=combined[1:])

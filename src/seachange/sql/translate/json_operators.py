@@ -51,13 +51,13 @@ def as_assigned(column: Column, node: exp.Expr) -> exp.Expr:
     documents."""
     if column.type.kind is not Kind.JSONB or not isinstance(node, exp.DPipe | exp.Sub | exp.Paren):
         return node
-    told = node.copy()
-    first = as_assigned(column, told.this.copy())
+    rewritten = node.copy()
+    first = as_assigned(column, rewritten.this.copy())
     if isinstance(node, exp.Paren):
-        told.set("this", first)
-        return told
-    told.set("this", exp.cast(first, exp.DataType.build("JSONB", dialect="postgres")))
-    return told
+        rewritten.set("this", first)
+        return rewritten
+    rewritten.set("this", exp.cast(first, exp.DataType.build("JSONB", dialect="postgres")))
+    return rewritten
 
 
 def _translate(node: exp.Expr) -> exp.Expr | None:

@@ -37,11 +37,11 @@ def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
         opposite = _OPPOSITES[type(comparison)](this=comparison.this.copy(), expression=listed)
         comparison.replace(exp.Paren(this=exp.Not(this=exp.Paren(this=opposite))))
     for quantifier in list(tree.find_all(exp.Any)):
-        _heed_no_list(quantifier)
+        _keep_null_unknown(quantifier)
     return tree
 
 
-def _heed_no_list(quantifier: exp.Any) -> None:
+def _keep_null_unknown(quantifier: exp.Any) -> None:
     """DuckDB takes a list that is NULL for an empty one, of which no comparison holds: it is unknown. Where only rows
     are chosen for which a condition holds, that is the same."""
     listed, comparison = quantifier.this.unnest(), quantifier.parent

@@ -102,7 +102,7 @@ def _items(query: exp.Expr) -> list[exp.Expr]:
 
 
 def _is_list(node: exp.Expr) -> bool | None:
-    """None if it cannot be told."""
+    """None if it is unknown."""
     inner = node.unnest()
     match inner:
         case exp.Array():
@@ -123,8 +123,8 @@ def _is_list(node: exp.Expr) -> bool | None:
         case exp.Boolean() | exp.Unary() | exp.Binary():
             return False
         case _ if choices := _choices(inner):
-            told = {_is_list(part) for part in choices} - {None}
-            return told.pop() if len(told) == 1 else None
+            kinds = {_is_list(part) for part in choices} - {None}
+            return kinds.pop() if len(kinds) == 1 else None
         case exp.Select() if len(inner.expressions) == 1:
             return _is_list(inner.expressions[0].unalias())
         case exp.Func():

@@ -94,7 +94,7 @@ def test_vacuum_full_rewrites_in_the_newest_layout(messy: Node) -> None:
 
 
 @pytest.mark.parametrize("fault", ["job.unit:2", "compaction.written", "compaction.swapped"])
-def test_another_node_goes_on(messy: Node, shop: Place, fault: str) -> None:
+def test_another_node_resumes_the_work(messy: Node, shop: Place, fault: str) -> None:
     before = ask(messy, ROWS)
     messy.close()
     with SqlProcess(shop, 500, fault) as process:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from seachange.engine.session.session import Session
-from seachange.runtime.nonblocking import Holding, WouldWait, in_haste, may_wait
+from seachange.runtime.nonblocking import Holding, WouldWait, may_wait, non_blocking
 from seachange.server.server import WorkerThreads
 from seachange.sql.run.execute import prepare
 from tests.support.patience import PATIENCE_S
@@ -63,14 +63,14 @@ def test_loop_does_not_compile_statements(served):
         return list(session.execute_prepared(prepared, (3,)).rows)
 
     assert look_up() == [(6,)]
-    with in_haste():
+    with non_blocking():
         assert look_up() == [(6,)]
     # Constants of the text would be read otherwise.
     session.execute("set timezone = 'Asia/Tokyo'")
-    with in_haste(), pytest.raises(WouldWait):
+    with non_blocking(), pytest.raises(WouldWait):
         look_up()
     assert look_up() == [(6,)]
-    with in_haste():
+    with non_blocking():
         assert look_up() == [(6,)]
     session.close()
 
@@ -107,7 +107,7 @@ def test_repeated_executions_of_a_constant_query_get_equal_answers(served):
 
 def test_non_blocking_mode_never_waits():
     lock = threading.Lock()
-    with in_haste():
+    with non_blocking():
         with Holding(lock), pytest.raises(WouldWait), Holding(lock):
             pass
         with pytest.raises(WouldWait):

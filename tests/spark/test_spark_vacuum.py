@@ -23,7 +23,7 @@ from seachange.pipeline.spark.host import Application
 from seachange.pipeline.spark.spark_executor import SparkExecutor
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ask, prepare
-from tests.changer.test_upkeep import begin, clutter
+from tests.changer.test_vacuum import begin, clutter
 from tests.pipeline.test_compaction import generation_of, scattered
 from tests.pipeline.worlds import assert_generation
 from tests.spark import flaky

@@ -1,4 +1,4 @@
-"""A commit whose plan is older than its tables allow is made to fit, not refused."""
+"""A commit whose plan is older than its tables allow is rebased, not rejected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -45,7 +45,7 @@ WRITES: dict[str, tuple[Callable[[Transaction, Table], object], Sequence[tuple[o
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     url = request.getfixturevalue("postgres_server").create_database() if request.param == "postgres" else None
-    with closing(open_node(tmp_path_factory.mktemp("refit"), url, "one")) as node:
+    with closing(open_node(tmp_path_factory.mktemp("rebase"), url, "one")) as node:
         node.maintenance.paused = True
         yield node
 
@@ -214,7 +214,7 @@ def test_a_foreign_key_that_came(node: Node, table: Table, action: Action):
     assert check(node) == []
 
 
-def test_what_cannot_be_made_to_fit(node: Node, table: Table):
+def test_commit_that_cannot_be_rebased_is_a_conflict(node: Node, table: Table):
     txn = begun(node, WRITES["insert"][0])
     other = begun(node, WRITES["delete"][0])
     changed = node.begin()
