@@ -30,15 +30,14 @@ class HookedCatalog:
         if hook is None:
             return found
 
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **named: Any) -> Any:
             hook()
-            return found(*args)
+            return found(*args, **named)
 
         return call
 
 
-def open_hooked(data: Path, name: str = "hooked") -> tuple[Node, HookedCatalog]:
-    """A node whose heart beats only when the test says so."""
+def hooked_parts(data: Path) -> tuple[NodeParts, HookedCatalog]:
     catalog = HookedCatalog(open_catalog(None, data, SYSTEM_CLOCK, SYSTEM_ENTROPY))
     files = LocalFileSystem(data / "segments")
     parts = NodeParts(
@@ -50,6 +49,12 @@ def open_hooked(data: Path, name: str = "hooked") -> tuple[Node, HookedCatalog]:
         clock=SYSTEM_CLOCK,
         entropy=SYSTEM_ENTROPY,
     )
+    return parts, catalog
+
+
+def open_hooked(data: Path, name: str = "hooked") -> tuple[Node, HookedCatalog]:
+    """A node whose heart beats only when the test says so."""
+    parts, catalog = hooked_parts(data)
     node = Node(parts, name, expiry_ms=HOUR_MS)
     node.maintenance.paused = True
     return node, catalog

@@ -1,15 +1,22 @@
 """The background work of nodes, driven by a clock of the test's own and without threads."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from seachange import errors
+from seachange.engine.jobs.job_manager import ROUND_US
 from seachange.engine.node.heartbeat import beat_us
 from seachange.engine.node.maintenance import COMPACT_ROWS_MIN, COMPACTION_US
 from seachange.engine.node.node import Node
+from seachange.engine.node.watchdog import TICK_US
+from seachange.engine.replica.node_parts import NodeParts
 from tests.engine.database import create, insert
+from tests.engine.ports import HOUR_MS, hooked_parts
 from tests.support.nodes import EXPIRY_MS, Place, open_ported_node
+from tests.support.patience import PATIENCE_S
 
 SECOND_US = 1_000_000
 
@@ -105,3 +112,55 @@ def test_compaction_is_done_when_it_is_due(simulation: Simulation, monkeypatch: 
     assert node.maintenance.compactions == 0
     simulation.pass_time(COMPACTION_US, node, works=("maintenance",))
     assert node.maintenance.compactions > 0
+
+
+def test_the_watchdog_ends_a_late_statement_when_it_is_stepped(simulation: Simulation):
+    node, runner = simulation.one, LateRunner()
+
+    def run() -> None:
+        with node.watchdog.watch(runner, timeout_ms=1_000, growth_bytes_max=0):
+            simulation.pass_time(SECOND_US - TICK_US, node, works=("watchdog",))
+            assert runner.interrupts == 0
+            simulation.pass_time(2 * TICK_US, node, works=("watchdog",))
+            assert runner.interrupts > 0
+
+    with pytest.raises(errors.QueryCanceled):
+        run()
+
+
+class LateRunner:
+    def __init__(self) -> None:
+        self.interrupts = 0
+        self.is_settled = False
+
+    def interrupt(self) -> None:
+        self.interrupts += 1
+
+
+# A node that is being set up.
+
+
+@pytest.fixture
+def looked(tmp_path: Path) -> tuple[NodeParts, threading.Event]:
+    """The parts of a node that is not open yet, and whether anything has looked for jobs."""
+    parts, catalog = hooked_parts(tmp_path)
+    looked = threading.Event()
+    catalog.before["jobs"] = looked.set
+    return parts, looked
+
+
+def test_a_node_takes_up_no_job_before_its_threads_are_started(looked: tuple[NodeParts, threading.Event]):
+    parts, has_looked = looked
+    node = Node(parts, "new", expiry_ms=HOUR_MS, threads=False)
+    assert not has_looked.wait(1.5 * ROUND_US / SECOND_US)
+    node.start()
+    assert has_looked.wait(PATIENCE_S)
+    node.close()
+
+
+def test_a_new_node_leaves_jobs_to_others_for_a_round(looked: tuple[NodeParts, threading.Event]):
+    parts, has_looked = looked
+    node = Node(parts, "new", expiry_ms=HOUR_MS)
+    assert not has_looked.wait(0.5 * ROUND_US / SECOND_US)
+    assert has_looked.wait(PATIENCE_S)
+    node.close()

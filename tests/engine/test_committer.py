@@ -10,9 +10,10 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.engine.node.node import Node
-from seachange.engine.replica.committer import BATCH_MAX, GroupCommitter, Submission
+from seachange.engine.replica.committer import BATCH_MAX, GATHER_US_MAX, GroupCommitter, Submission
 from seachange.model.ids import CommitId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, Conflict, Outcome
+from seachange.runtime.clock import SYSTEM_CLOCK
 from tests.engine.database import create, rows
 from tests.engine.threads import together
 from tests.support.patience import PATIENCE_S
@@ -67,7 +68,7 @@ def submit_behind_one(committer: GroupCommitter, catalog: HeldCatalog, count: in
 
 
 def committer_over(catalog: HeldCatalog) -> GroupCommitter:
-    return GroupCommitter(cast(Catalog, catalog), Epoch(1), lambda _: None)
+    return GroupCommitter(cast(Catalog, catalog), Epoch(1), SYSTEM_CLOCK, lambda _: None)
 
 
 def test_waiting_commits_are_sent_as_one_batch():
@@ -121,7 +122,7 @@ def test_a_decided_commit_stays_decided_when_it_cannot_be_applied():
     def apply(batch: Sequence[Submission]) -> None:
         raise errors.StaleNode(node=1)
 
-    committer = GroupCommitter(cast(Catalog, catalog), Epoch(1), apply)
+    committer = GroupCommitter(cast(Catalog, catalog), Epoch(1), SYSTEM_CLOCK, apply)
     assert committer.submit(submission(0)) == Committed(Seq(1), 0)
 
 
@@ -181,3 +182,16 @@ def test_members_of_one_batch_are_checked_against_each_other(node: Node, count: 
 
     assert sum(together(*[lambda w=w: commit(w) for w in writers])) == 1
     assert len(rows(node)) == 1
+
+
+def test_a_leader_waits_for_the_sessions_of_the_last_batches_until_its_time_is_up():
+    catalog = HeldCatalog()
+    committer = committer_over(catalog)
+    submit_behind_one(committer, catalog, 20)
+    committer._waiting.append(submission(21))
+    due_us = committer.step(5_000)
+    assert due_us == 5_000 + GATHER_US_MAX
+    assert committer.step(due_us - 1) == due_us
+    assert catalog.batches == [1, 20]
+    committer.step(due_us)
+    assert catalog.batches == [1, 20, 1]

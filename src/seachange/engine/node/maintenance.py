@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from seachange import errors
+from seachange.engine.context.background import Alarm
 from seachange.engine.context.retention import Retention
-from seachange.engine.node.background import Alarm
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch

@@ -1,6 +1,6 @@
 """A node: one process' connection to one database. Sessions begin transactions here.
 
-Its background work is stepped by a thread each: the heartbeat, the log follower, maintenance and jobs.
+Its background work is stepped by a thread each: the watchdog, the heartbeat, the log follower, maintenance and jobs.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from itertools import count
 from typing import TypeVar
 
 from seachange import errors
+from seachange.engine.context.background import BackgroundThread, BackgroundWork
 from seachange.engine.context.retention import Retention
 from seachange.engine.context.statement_context import BLOCK, TransactionMode
 from seachange.engine.jobs.job_manager import ROUND_US, JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
-from seachange.engine.node.background import BackgroundThread, BackgroundWork
 from seachange.engine.node.heartbeat import Heartbeat, beat_us
 from seachange.engine.node.log_follower import LogFollower
 from seachange.engine.node.maintenance import NodeMaintenance, compact_index
@@ -66,6 +66,7 @@ class Node:
         self.maintenance = NodeMaintenance(self._epoch, self.retention)
         self.jobs = JobManager(self._epoch, self.retention)
         self.background: dict[str, BackgroundWork] = {
+            "watchdog": self.watchdog,
             "heartbeat": Heartbeat(self._epoch),
             "follower": self.follower,
             "maintenance": self.maintenance,
@@ -171,7 +172,6 @@ class Node:
         self._epoch.close()
         self.jobs.stop()
         self.epoch.locks.end()
-        self.watchdog.stop()
         for thread in self.threads.values():
             thread.stop()
         # A running step of the job manager may have started one more.

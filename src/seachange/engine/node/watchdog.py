@@ -15,7 +15,9 @@ from typing import Protocol
 from seachange import errors
 from seachange.runtime.clock import Clock
 
-TICK_MS = 25
+TICK_US = 25_000
+# How long it waits without a statement, unless one begins.
+IDLE_US = 3_600_000_000
 
 
 class WatchedSession(Protocol):
@@ -49,9 +51,10 @@ class Watchdog:
         self._resident_bytes = resident_bytes
         self._lock = threading.Lock()
         self._running: set[_Watched] = set()
-        self._awake = threading.Event()
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        # Whether the next step is due as soon as a statement has run for a while.
+        self._is_idle = True
+        self._entered = threading.Event()
+        self._woken = threading.Event()
 
     @contextmanager
     def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
@@ -74,38 +77,35 @@ class Watchdog:
     def _enter(self, watched: _Watched) -> None:
         with self._lock:
             self._running.add(watched)
-            if self._thread is None and not self._stopped.is_set():
-                self._thread = threading.Thread(target=self._run, name="seachange-watchdog", daemon=True)
-                self._thread.start()
-        if not self._awake.is_set():
-            self._awake.set()
+            was_idle, self._is_idle = self._is_idle, False
+        if was_idle:
+            self._entered.set()
 
-    def stop(self) -> None:
-        self._stopped.set()
-        self._awake.set()
-        if self._thread is not None:
-            self._thread.join()
+    def wait(self, seconds: float) -> None:
+        """A statement that begins is checked after a tick: most have ended by then, and wake no thread."""
+        tick = TICK_US / 1_000_000
+        if seconds > tick:
+            self._entered.wait(seconds - tick)
+        self._woken.wait(min(seconds, tick))
 
-    def _run(self) -> None:
-        while not self._stopped.wait(TICK_MS / 1_000):
-            if self.step(self._clock.steady_us()):
-                continue
-            self._awake.clear()
-            # A statement that entered, or a stop, before `clear` has set an event that is gone now.
-            if not self._running and not self._stopped.is_set():
-                self._awake.wait()
+    def wake(self) -> None:
+        """Only to stop."""
+        self._woken.set()
+        self._entered.set()
 
-    def step(self, now_us: int) -> bool:
-        """Checks all running statements once; returns False if there are none."""
+    def step(self, now_us: int) -> int:
+        """Checks all running statements once."""
         with self._lock:
             if not self._running:
-                return False
+                self._is_idle = True
+                self._entered.clear()
+                return now_us + IDLE_US
             self._find_late(now_us)
             self._find_grown()
             for watched in self._running:
                 if watched.problem is not None:
                     watched.runner.interrupt()
-        return True
+        return now_us + TICK_US
 
     def _find_late(self, now_us: int) -> None:
         for watched in self._running:

@@ -14,14 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from seachange.catalog.port import Catalog
+from seachange.engine.context.background import drive
 from seachange.model.ids import Epoch, IndexId, LayoutId
 from seachange.model.log import CommitRequest, Outcome
+from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 from seachange.storage.image import Row
 
 BATCH_MAX = 64
 # The maximum time that a leader waits for the members of the last two batches to return with their next commit.
-GATHER_SECONDS_MAX = 0.001
+GATHER_US_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +46,22 @@ class Submission:
 
 
 class GroupCommitter:
-    """A session that finds the sequencer free becomes the leader: it commits all waiting submissions in one catalog
-    transaction."""
+    """A session that finds the sequencer free becomes the leader and drives the steps, each of which commits all
+    waiting submissions in one catalog transaction."""
 
-    def __init__(self, catalog: Catalog, epoch: Epoch, apply: Callable[[Sequence[Submission]], None]) -> None:
+    def __init__(
+        self, catalog: Catalog, epoch: Epoch, clock: Clock, apply: Callable[[Sequence[Submission]], None]
+    ) -> None:
         self._catalog = catalog
         self._epoch = epoch
+        self._clock = clock
         self._apply = apply
         self._waiting: deque[Submission] = deque()
         self._lead = threading.Lock()
         self._arrival = threading.Condition()
         self._last_batches: deque[int] = deque((1, 1), maxlen=2)
+        # When the leader stops waiting for others, once it has begun to.
+        self._due_us: int | None = None
         self.catalog_commits = 0
         self.commits = 0
 
@@ -65,24 +72,36 @@ class GroupCommitter:
             self._arrival.notify()
         with self._lead:
             # Locks are not fair: more than one batch may be ahead of the leader's own submission.
-            while not submission.done:
-                self._gather()
-                self.step()
+            drive(self, self._clock, lambda: submission.done)
         if submission.problem is not None:
             raise submission.problem
         assert submission.outcome is not None
         return submission.outcome
 
-    def _gather(self) -> None:
+    @property
+    def _is_whole(self) -> bool:
         """Sessions that have just committed are likely to commit again: one transaction for most of them is worth a
         short wait. A single session never waits."""
-        expected = min(BATCH_MAX, sum(self._last_batches) * 3 // 4)
-        if len(self._waiting) < expected:
-            with self._arrival:
-                self._arrival.wait_for(lambda: len(self._waiting) >= expected, GATHER_SECONDS_MAX)
+        return len(self._waiting) >= min(BATCH_MAX, sum(self._last_batches) * 3 // 4)
 
-    def step(self) -> None:
-        """Commits all waiting submissions in one catalog transaction; called by the leader."""
+    def wait(self, seconds: float) -> None:
+        with self._arrival:
+            self._arrival.wait_for(lambda: self._is_whole, seconds)
+
+    def wake(self) -> None:
+        with self._arrival:
+            self._arrival.notify()
+
+    def step(self, now_us: int) -> int:
+        if not self._is_whole:
+            self._due_us = now_us + GATHER_US_MAX if self._due_us is None else self._due_us
+            if now_us < self._due_us:
+                return self._due_us
+        self._due_us = None
+        self._commit()
+        return now_us
+
+    def _commit(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
         try:
             outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])

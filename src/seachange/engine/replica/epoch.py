@@ -72,7 +72,7 @@ class EpochState:
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
         self.local_waits = LocalWaits(catalog, self.epoch, self.shared, self.tables)
-        self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
+        self.committer = GroupCommitter(catalog, self.epoch, clock, self._apply_own)
         # Before the first transaction: a lock may have been requested before this node was registered.
         self.tables.refresh()
 

@@ -7,6 +7,7 @@ drive a node without threads, by a clock of its own.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 from seachange.runtime.clock import Clock
@@ -37,6 +38,14 @@ class Alarm:
         self._rung.set()
 
 
+def drive(work: BackgroundWork, clock: Clock, is_done: Callable[[], bool]) -> None:
+    """Steps the work when it is due."""
+    while not is_done():
+        due_us = work.step(clock.steady_us())
+        if not is_done():
+            work.wait(max(0, due_us - clock.steady_us()) / 1_000_000)
+
+
 class BackgroundThread:
     """Steps one piece of work when it is due, until it is stopped: first after `delay_us`, or when it is woken."""
 
@@ -60,7 +69,4 @@ class BackgroundThread:
     def _run(self) -> None:
         if self._delay_us:
             self._work.wait(self._delay_us / 1_000_000)
-        while not self._stopped.is_set():
-            due_us = self._work.step(self._clock.steady_us())
-            if not self._stopped.is_set():
-                self._work.wait(max(0, due_us - self._clock.steady_us()) / 1_000_000)
+        drive(self._work, self._clock, self._stopped.is_set)
