@@ -326,7 +326,7 @@ class Session:
 
     def check_needs(self, statement: NeedlessStatement) -> None:
         if statement.kind is not None or statement.read or statement.for_superusers:
-            self.in_transaction(partial(check_needs, statement))
+            self.in_transaction(lambda transaction: check_needs(statement, transaction.port))
 
     def vacuum(self, statement: Vacuum) -> None:
         with self._guard.statement():
