@@ -268,7 +268,7 @@ def test_vacuum_options(messy: Node, session: Session) -> None:
             session.execute(text)
         assert problem.value.sqlstate == code
     session.execute("begin")
-    with pytest.raises(errors.ActiveTransaction):
+    with pytest.raises(errors.InsideBlock):
         session.execute("vacuum item")
     session.execute("rollback")
     session.execute("create role ann login")
