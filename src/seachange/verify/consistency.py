@@ -25,8 +25,7 @@ from seachange.verify.files import FATAL, check_files, check_folder
 from seachange.verify.keywise import KeywiseComparison
 from seachange.verify.port import CheckedDatabase, Snapshot
 from seachange.verify.reference import Reference, ReferenceReader
-from seachange.verify.rule_keys import RuleKeys
-from seachange.verify.rule_sets import RuleSets
+from seachange.verify.rule_keys import RuleKeys, RuleSets
 from seachange.verify.sampling import choose_ranges, split_ranges, stored_rows
 from seachange.verify.sets import ANOMALIES_MAX, SetComparison
 from seachange.verify.subject import CheckedIndex

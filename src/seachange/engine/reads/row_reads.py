@@ -14,7 +14,6 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.seek import choose_access, rows_as_parts, select_rows
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.reads.unique_lookup import find_primary_key
-from seachange.engine.replica.sizes import measure_table
 from seachange.model.condition import Condition
 from seachange.model.isolation import Isolation
 from seachange.model.scan import Scan, ScanFacts
@@ -174,3 +173,15 @@ class RowReads:
             # What others commit is judged by rows as they are stored.
             stored = [c for c in conditions if c.column in dict(table.layout.columns)]
             self._state.read_set.add_scan(table, stored)
+
+
+def measure_table(parts: SnapshotParts, own: Overlay) -> TableSize:
+    """The estimated size of a table, for planning, without reading rows. Rows that the transaction itself removed or
+    replaced still count, so 0 rows means that the table is empty."""
+    files = (*parts.files, *own.files)
+    inline = [rows for _, rows in parts.inline] + ([own.rows] if own.rows is not None else [])
+    return TableSize(
+        rows=sum(f.segment.rows - len(f.superseded) for f in files) + sum(rows.num_rows for rows in inline),
+        bytes=sum(f.segment.size_bytes for f in files) + sum(rows.nbytes for rows in inline),
+        files=len(files),
+    )

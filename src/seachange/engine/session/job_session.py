@@ -21,7 +21,7 @@ from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
-from seachange.engine.transaction.job_requests import cancel_if_possible
+from seachange.engine.transaction.transaction_jobs import cancel_if_possible
 from seachange.model.jobs import FINISHED, JobId, JobRequest
 from seachange.model.statements import AlterTable, CreateIndex, DropIndex
 from seachange.planner.exclusion import Exclusion, ExclusionDecision

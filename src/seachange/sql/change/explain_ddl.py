@@ -23,12 +23,12 @@ from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
-from seachange.sql.change.check_types import verify_checks
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_plan
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.time_constants import resolve_time_functions
+from seachange.sql.change.type_checks import verify_checks
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.port import TransactionPort

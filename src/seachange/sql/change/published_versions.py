@@ -17,11 +17,9 @@ from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.planner.known_schema import KnownSchema, apply_ops
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase
-from seachange.sql.change.check_types import verify_checks
-from seachange.sql.change.computed_columns import verify_computed
-from seachange.sql.change.index_types import resolve_index_types
 from seachange.sql.change.object_access import give_to_creator
 from seachange.sql.change.running_changes import check_relied
+from seachange.sql.change.type_checks import resolve_index_types, verify_checks, verify_computed
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.views import check_grouping, resolve_view

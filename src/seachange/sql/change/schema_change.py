@@ -26,7 +26,6 @@ from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
 from seachange.sql.change.command_tags import command_tag
-from seachange.sql.change.computed_columns import evaluate_stable
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_named_roles, check_plan, without_lost_roles
 from seachange.sql.change.own_changes import is_own_work, run_own_change
@@ -34,6 +33,7 @@ from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.published_versions import publish_version, rely, verify_outcome
 from seachange.sql.change.running_changes import check_change, check_named
 from seachange.sql.change.time_constants import resolve_time_functions
+from seachange.sql.change.type_checks import evaluate_stable
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
