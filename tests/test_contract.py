@@ -31,6 +31,7 @@ VIEWS = {
     "jobs": "id statement status phase stage progress rows_done rows_total eta waiting_for error",
     "job_stages": "job_id",
     "leases": "node session version",
+    "waits": "node session waits_for blocked_by",
     "nodes": "name epoch",
     "descriptors": "id table_name version state",
     "layouts": "table_name layout_id columns",

@@ -13,6 +13,7 @@ from seachange.model.locking import (
     LockPolicy,
     LockStrength,
     LockWish,
+    QueueMode,
     TableLock,
 )
 from seachange.model.log import CommitBlocked, Committed, Conflict
@@ -115,6 +116,22 @@ def test_a_wait_that_is_served_first(catalog: Catalog, kind: tuple[LockMode, Loc
     # Those who come later stand behind it all the same.
     assert take(catalog, epoch, LockOwner(4, 0), wish(1, weak), policy=WAIT) == (False,)
     assert [wait.actor for wait in catalog.lock_queues().waits] == [2, 4]
+
+
+def test_wait_for_something_other_than_a_lock(catalog: Catalog):
+    epoch = register(catalog)
+    catalog.enter_queue(epoch, ONE, wish(1, QueueMode.JOB))
+    catalog.enter_queue(epoch, ONE, wish(2, QueueMode.JOB))
+    # It refuses nothing.
+    assert take(catalog, epoch, TWO, wish(2, QueueMode.RUNS)) == (True,)
+    queues = catalog.lock_queues()
+    assert [(wait.key, wait.actor, wait.strength) for wait in queues.waits] == [(2, 1, QueueMode.JOB)]
+    assert [(held.key, held.actor, held.strength) for held in queues.held] == [(2, 2, QueueMode.RUNS)]
+    catalog.release_locks(epoch, ONE, ())
+    assert not catalog.lock_queues().waits
+    catalog.end_node(epoch)
+    with pytest.raises(errors.StaleNode):
+        catalog.enter_queue(epoch, ONE, wish(1, QueueMode.JOB))
 
 
 def test_lock_upgrade_goes_first(catalog: Catalog):

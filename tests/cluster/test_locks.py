@@ -281,6 +281,26 @@ def test_a_deadlock_through_a_wait_inside_a_node_is_found(nodes: tuple[Node, Nod
     neighbour.close()
 
 
+def test_a_deadlock_through_a_row_and_a_table_lock_of_one_node_is_found(nodes: tuple[Node, Node], here: Session):
+    """The row is waited for inside the node, the table through the catalog: neither sees the whole cycle by itself."""
+    here.execute("create table u (id int primary key)")
+    neighbour = Session(nodes[0])
+    for session, locking in ((here, "update t set n = 0 where id = 1"), (neighbour, "lock table u in exclusive mode")):
+        session.execute("begin")
+        session.execute(locking)
+    waits = {
+        neighbour: LaterInside(neighbour, "update t set n = 1 where id = 1"),
+        here: Later(here, "insert into u values (1)"),
+    }
+    observer = Session(nodes[1])
+    shown = "select session, waits_for, blocked_by from seachange.waits"
+    assert (f"session {here.client.actor}", 'relation "u"', str(neighbour.client.actor)) in observer.execute(shown).rows
+    (problem,) = finish_blocks(waits)
+    assert problem.sqlstate == "40P01"
+    neighbour.close()
+    observer.close()
+
+
 # Advisory locks.
 
 

@@ -4,9 +4,17 @@ from collections.abc import Mapping, Set
 
 import pytest
 
-from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_overtaker, find_victim
+from seachange.engine.locks.lock_graph import (
+    Party,
+    blockers,
+    find_cycle,
+    find_edges,
+    find_overtaker,
+    find_reached,
+    find_victim,
+)
 from seachange.model.ids import Epoch, KeyHash
-from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
+from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, QueueMode
 
 UPDATE, SHARE = LockStrength.UPDATE, LockStrength.SHARE
 
@@ -107,6 +115,23 @@ def test_who_goes_first_to_end_a_cycle(held: str, waits: str, overtaker: str | N
     chosen = find_overtaker(found, cycle, set())
     assert (None if chosen is None else Party(chosen.epoch, chosen.actor)) == (overtaker and party(overtaker))
     assert overtaker is None or find_overtaker(found, cycle, {party(overtaker)}) is None
+
+
+def test_session_behind_a_job_gives_way_although_it_came_first():
+    job, row = KeyHash(1), KeyHash(2)
+    behind, runner = party("1a"), party("2b")
+    found = LockQueues(
+        (LockHeld(job, *runner, QueueMode.RUNS), LockHeld(row, *behind, UPDATE)),
+        (LockWait(1, job, *behind, QueueMode.JOB), LockWait(2, row, *runner, UPDATE)),
+    )
+    cycle = find_cycle(found, {}, runner)
+    assert cycle is not None
+    assert find_victim(found, cycle) == behind
+
+
+def test_reached_are_all_that_are_waited_for():
+    edges = find_edges(queues("1b:x 2c:y", "1a:x 1b:y 3d:x"), {ord("e"): {ord("a")}}, Epoch(1))
+    assert find_reached(edges, party("1e")) == {party(name) for name in ("1e", "1a", "1b", "2c")}
 
 
 def test_a_long_way_round_is_found():

@@ -2,17 +2,22 @@
 and a job that waits for writers is notified as soon as none is left below."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
-from seachange.engine.replica.registry import OpenWriter, Registry
-from seachange.model.ids import Seq
+from seachange.engine.replica.mark_holders import encode_holders, node_leases, read_leases
+from seachange.engine.replica.registry import HOLDERS_MAX, OpenWriter, Registry
+from seachange.model.ids import DescriptorId, Epoch, Seq
+from seachange.model.log import NodeRecord
+from seachange.model.pace import Pace
 
 # A transaction registers, reads the head, moves to it, and ends; meanwhile commits arrive and marks are published.
 TRANSACTION = ("enter", "read", "move", "leave")
 ADVANCE = ("commit", "apply", "commit", "apply")
 HEART = ("mark", "mark")
+NODE = NodeRecord(Epoch(1), "one", True, Seq(1), 0, 1_000, 1, Seq(1), "[]", 1, Pace())
 
 
 def merges(*sequences: tuple[str, ...]) -> Iterator[list[str]]:
@@ -133,6 +138,45 @@ def test_readers_hold_the_low_mark_only(may_write: bool):
     registry.leave(ticket)
     assert len(calls) == (2 if may_write else 1)
     assert (registry.marks().low, registry.marks().write) == (12, 12)
+
+
+def test_each_writer_below_the_publication_is_reported_when_it_ends_or_moves_on():
+    calls: list[int] = []
+    registry = Registry(Seq(10), lambda: calls.append(1))
+    ends, moves, stays = (registry.enter(OpenWriter(name)) for name in "ems")
+    for ticket in (ends, moves, stays):
+        registry.move(ticket, Seq(10))
+    registry.note_publication(Seq(11))
+    registry.advance(Seq(12))
+    calls.clear()
+    registry.leave(ends)
+    registry.move(moves, Seq(12))
+    assert len(calls) == 2
+    # Later ones are above it, although one that stays holds the mark.
+    later = registry.enter(OpenWriter("later"))
+    registry.move(later, Seq(12))
+    registry.leave(later)
+    assert len(calls) == 2
+
+
+def test_leases_cover_all_writers():
+    registry = Registry(Seq(10))
+    for number in range(HOLDERS_MAX + 2):
+        registry.move(registry.enter(OpenWriter(f"session {number}", 0, number, {DescriptorId(7): number})), Seq(10))
+    node = replace(NODE, holders=encode_holders(registry.marks()))
+    known = read_leases(node)
+    assert known == node_leases(registry.marks())
+    assert known.head == 10
+    versions = {DescriptorId(7): 5}
+    assert [lease.is_below(versions) for lease in known.leases] == [*[True] * 5, *[False] * (HOLDERS_MAX - 5), True]
+    assert not any(lease.is_below({DescriptorId(8): 5}) for lease in known.leases[:-1])
+    assert known.leases[-1].session == "2 others"
+
+
+def test_leases_of_an_earlier_release_may_have_used_anything():
+    known = read_leases(replace(NODE, holders='[["session 1", 5, 0]]'))
+    assert known.head == 0
+    assert known.leases[0].is_below({DescriptorId(7): 1})
 
 
 @pytest.mark.slow

@@ -149,6 +149,10 @@ class Catalog(Protocol):
     def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
         """Releases all locks of an actor in these scopes, and its place in a queue."""
 
+    def enter_queue(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
+        """Enters the actor into the queue of the key, even if nothing blocks it: a wait for something other than a
+        lock."""
+
     def serve_first(self, wait: LockWait) -> None:
         """Gives a wait the first turn of all, if it is still there."""
 

@@ -2,22 +2,29 @@
 
 **Invariant:** a drain is an optimisation. The raise that follows makes the step safe; a drain that ends early, for
 whatever reason, makes late writers check their rows again, and loses no row.
+
+**Invariant:** a drain is never part of a deadlock, and has no victim: it does not wait for a transaction that waits,
+directly or not, for this change, for another one, or for the right to make one. After a moment it no longer waits for
+transactions that have not used what is changed.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 
 from seachange import errors
 from seachange.changer.ports import Changes, Holder
-from seachange.model.ids import Seq
+from seachange.model.ids import DescriptorId, Seq
 from seachange.runtime.clock import Clock
 
 DRAIN_TIMEOUT_MS = 5_000
 # Pauses between polls of the marks: growing from the first to the second.
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.002, 0.05
 _MS = 1_000
+# For this time all older transactions are waited for: a statement under way may be about to use what is changed.
+_ANY_MS = 100
 
 
 def _ignore_duration(took_us: int) -> None:
@@ -44,35 +51,49 @@ class Drain:
         self._lock_timeout_ms = lock_timeout_ms
         self._took = took
 
-    def wait(self, published: Seq, on_holders: Callable[[tuple[Holder, ...], int], None]) -> tuple[Holder, ...]:
-        """Waits until no transaction that planned below the publication can commit, or until the timeout; returns the
-        remaining holders. `on_holders` is called when they change, with the maximum time left in milliseconds."""
+    def wait(
+        self,
+        published: Seq,
+        raised: Iterable[DescriptorId],
+        on_holders: Callable[[tuple[Holder, ...], int], None],
+    ) -> tuple[Holder, ...]:
+        """Waits until no transaction that used an older version of these descriptors can commit, or until the timeout;
+        returns the remaining holders. `on_holders` is called when they change, with the maximum time left in
+        milliseconds."""
         begun_us = self._clock.steady_us()
         try:
-            return self._wait(published, begun_us, on_holders)
+            with ExitStack() as shown:
+                return self._wait(published, tuple(raised), begun_us, on_holders, shown)
         finally:
             self._took(self._clock.steady_us() - begun_us)
 
     def _wait(
-        self, published: Seq, begun_us: int, on_holders: Callable[[tuple[Holder, ...], int], None]
+        self,
+        published: Seq,
+        raised: tuple[DescriptorId, ...],
+        begun_us: int,
+        on_holders: Callable[[tuple[Holder, ...], int], None],
+        shown: ExitStack,
     ) -> tuple[Holder, ...]:
         pause_s = _PAUSE_S_MIN
         reported: tuple[Holder, ...] = ()
-        while holders := self._changes.holders(published):
+        while True:
             waited_ms = (self._clock.steady_us() - begun_us) // _MS
-            if waited_ms >= self._timeout_ms:
-                break
+            holders = self._changes.holders(published, raised if waited_ms >= _ANY_MS else None)
+            if not holders or waited_ms >= self._timeout_ms:
+                return holders
             if self._lock_timeout_ms and waited_ms >= self._lock_timeout_ms:
                 raise errors.LockNotAvailable(
                     detail=f"lock_timeout expired while waiting for older transactions: {describe(holders)}"
                 )
             # Most holders end before it would be useful to report them.
-            if holders != reported and pause_s == _PAUSE_S_MAX:
+            if holders != reported and waited_ms >= _ANY_MS:
+                if not reported:
+                    shown.enter_context(self._changes.waiting_for_writers())
                 on_holders(holders, min(self._timeout_ms, self._lock_timeout_ms or self._timeout_ms) - waited_ms)
                 reported = holders
             self._pause(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
-        return holders
 
 
 def describe_wait(holders: tuple[Holder, ...], until_us: int) -> str:

@@ -247,7 +247,7 @@ class JobRunner:
 
         # Later commits that are only job records do not count: idle nodes publish their marks when they see a new
         # version.
-        late = self._drain.wait(min(job.seen, self._changes.published(stage.raises)), on_holders)
+        late = self._drain.wait(min(job.seen, self._changes.published(stage.raises)), stage.raises, on_holders)
         reach("job.drained")
         rest = replace(job.progress, unfenced=job.progress.unfenced - set(stage.raises))
         raised = replace(

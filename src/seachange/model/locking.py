@@ -1,5 +1,5 @@
-"""Lock modes: the strengths of row locks and the modes of table locks, as in PostgreSQL, their conflicts, and the
-values that describe holders and waiters."""
+"""Lock modes: the strengths of row locks and the modes of table locks, as in PostgreSQL, waits for jobs and drains,
+their conflicts, and the values that describe holders and waiters."""
 
 from __future__ import annotations
 
@@ -43,14 +43,31 @@ class TableLock(IntEnum):
         return f"{self.name.title().replace('_', '')}Lock"
 
 
-LockMode = LockStrength | TableLock
+class QueueMode(IntEnum):
+    """Waits for something other than a lock, and what they wait for, entered like locks: `JOB` waits for a job to end,
+    which a session that begins it `RUNS`; `DRAIN` waits for older transactions to end."""
 
-# A key has locks of one kind only, of a row or of a table.
+    JOB = 5
+    DRAIN = 6
+    RUNS = 7
+
+    @property
+    def shown_name(self) -> str:
+        return f"{self.name.title()}Lock"
+
+
+LockMode = LockStrength | QueueMode | TableLock
+
+# A key has locks of one kind only, of a row, of a job or of a table.
 CONFLICTS: dict[LockMode, frozenset[LockMode]] = {
     LockStrength.KEY_SHARE: frozenset({LockStrength.UPDATE}),
     LockStrength.SHARE: frozenset({LockStrength.NO_KEY_UPDATE, LockStrength.UPDATE}),
     LockStrength.NO_KEY_UPDATE: frozenset({LockStrength.SHARE, LockStrength.NO_KEY_UPDATE, LockStrength.UPDATE}),
     LockStrength.UPDATE: frozenset(LockStrength),
+    # These refuse nothing: they only say who waits for whom.
+    QueueMode.JOB: frozenset(),
+    QueueMode.DRAIN: frozenset(),
+    QueueMode.RUNS: frozenset(),
     TableLock.ACCESS_SHARE: frozenset({TableLock.ACCESS_EXCLUSIVE}),
     TableLock.ROW_SHARE: frozenset({TableLock.EXCLUSIVE, TableLock.ACCESS_EXCLUSIVE}),
     TableLock.ROW_EXCLUSIVE: frozenset(
@@ -87,6 +104,8 @@ CONFLICTS: dict[LockMode, frozenset[LockMode]] = {
     TableLock.EXCLUSIVE: frozenset(TableLock) - {TableLock.ACCESS_SHARE},
     TableLock.ACCESS_EXCLUSIVE: frozenset(TableLock),
 }
+# The modes in which others hold a key that a wait in some mode waits for.
+WAITED_FOR: dict[LockMode, frozenset[LockMode]] = {**CONFLICTS, QueueMode.JOB: frozenset({QueueMode.RUNS})}
 # The modes that statements take implicitly; each conflicts with everything that the one before conflicts with.
 WEAK_TABLE_LOCKS = (TableLock.ACCESS_SHARE, TableLock.ROW_SHARE, TableLock.ROW_EXCLUSIVE)
 # The modes that conflict with one of those: a node that receives such a request reports its open transactions that
@@ -101,8 +120,11 @@ def conflict_mask(mode: LockMode) -> int:
     return sum(1 << other for other in CONFLICTS[mode])
 
 
+_MODES: dict[int, LockMode] = {mode.value: mode for mode in CONFLICTS}
+
+
 def lock_mode(number: int) -> LockMode:
-    return TableLock(number) if number >= TableLock.ACCESS_SHARE else LockStrength(number)
+    return _MODES[number]
 
 
 class LockPolicy(Enum):
@@ -119,6 +141,10 @@ class LockOwner(NamedTuple):
 
     actor: int
     scope: int
+
+
+# Of waits for something other than a lock, which hold nothing.
+NO_SCOPE = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,5 +151,5 @@ def _wait(session: Session, result: Result) -> None:
     typed = session.settings.typed
     limits = typed.drain_timeout_ms, typed.lock_timeout_ms
     for (job_id,) in result.rows:
-        waiting = JobStatement(session.node, session.client.interrupts, session.notices.append, *limits)
+        waiting = JobStatement(session.node, session.client, session.notices.append, *limits)
         answer(waiting.wait(JobId(job_id)))

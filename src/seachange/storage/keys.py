@@ -186,6 +186,11 @@ def wait_hash(epoch: int, number: int) -> KeyHash:
     return _hash(b"w", epoch, _pack_u64(number))
 
 
+def job_hash(job_id: int) -> KeyHash:
+    """Of the wait for a job."""
+    return _hash(b"j", job_id, b"")
+
+
 def database_hash(descriptor_id: DescriptorId) -> KeyHash:
     """The key of the lock on a database: sessions hold it shared, DROP and RENAME exclusively."""
     return _hash(b"b", descriptor_id, b"")

@@ -258,6 +258,9 @@ class PostgresCatalog:
     def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
         self._pool.run(lambda db: locks.release_scopes(db, epoch, actor, scopes))
 
+    def enter_queue(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
+        self._pool.run(lambda db: locks.enter_queue(db, epoch, owner, wish))
+
     def serve_first(self, wait: LockWait) -> None:
         self._pool.run(lambda db: locks.serve_first(db, wait))
 

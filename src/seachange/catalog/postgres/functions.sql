@@ -531,9 +531,10 @@ CREATE OR REPLACE FUNCTION seachange.is_unread(first bigint, beyond bigint) RETU
 $$;
 
 -- Whether two modes of locks conflict: a lock of rows by its strength, 1 to 4,
--- or of tables by its mode, 11 to 18. `conflict_mask` of model/locking.py says the same.
+-- of jobs, 5 to 7, or of tables by its mode, 11 to 18. `conflict_mask` of model/locking.py says the same.
 CREATE OR REPLACE FUNCTION seachange.conflicts(mine bigint, other bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT (CASE mine WHEN 1 THEN 16 WHEN 2 THEN 24 WHEN 3 THEN 28 WHEN 4 THEN 30
+        WHEN 5 THEN 0 WHEN 6 THEN 0 WHEN 7 THEN 0
         WHEN 11 THEN 262144 WHEN 12 THEN 393216 WHEN 13 THEN 491520 WHEN 14 THEN 507904
         WHEN 15 THEN 483328 WHEN 16 THEN 516096 WHEN 17 THEN 520192 WHEN 18 THEN 522240 END >> other::integer) & 1 = 1
 $$;

@@ -31,6 +31,9 @@ _RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = 
         AND (%(keys)b::bigint[] IS NULL OR key = ANY (%(keys)b))"""
 _RELEASE_SCOPES = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
     DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = ANY (%(scopes)b)"""
+_ENTER = """INSERT INTO seachange.lock_wait AS w (key, epoch, actor, strength)
+    SELECT %(key)b, %(epoch)b, %(actor)b, %(strength)b WHERE seachange.is_live(%(epoch)b)
+    ON CONFLICT (epoch, actor) DO UPDATE SET key = excluded.key, strength = excluded.strength RETURNING turn"""
 _SERVE_FIRST = """WITH moved AS (DELETE FROM seachange.lock_wait WHERE turn = %s AND epoch = %s AND actor = %s
         RETURNING key, epoch, actor, strength)
     INSERT INTO seachange.lock_wait (turn, key, epoch, actor, strength) OVERRIDING SYSTEM VALUE
@@ -77,6 +80,12 @@ def release_locks(db: Connection, epoch: Epoch, owner: LockOwner, keys: Sequence
 
 def release_scopes(db: Connection, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
     db.execute(_RELEASE_SCOPES, {"epoch": epoch, "actor": actor, "scopes": Bigints(scopes)}, prepare=True)
+
+
+def enter_queue(db: Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
+    named = {"key": wish.key, "epoch": epoch, "actor": owner.actor, "strength": wish.strength}
+    if not db.execute(_ENTER, named, prepare=True).fetchall():
+        raise errors.StaleNode(node=epoch)
 
 
 def serve_first(db: Connection, wait: LockWait) -> None:

@@ -247,6 +247,11 @@ class SqliteCatalog:
         with self._locks as db:
             locks.release_scopes(db, epoch, actor, scopes)
 
+    def enter_queue(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
+        with self._locks as db:
+            nodes.require_live(db, epoch)
+            locks.enter_queue(db, epoch, owner, wish)
+
     def serve_first(self, wait: LockWait) -> None:
         with self._locks as db:
             locks.serve_first(db, wait)

@@ -72,7 +72,7 @@ def take(
         if granted[-1]:
             db.execute(_GRANT, (wish.key, epoch, *owner, wish.strength, wish.guard))
         elif policy is LockPolicy.WAIT:
-            _wait(db, epoch, owner, wish)
+            enter_queue(db, epoch, owner, wish)
             return LocksTaken(Seq(head), tuple(granted))
         elif policy is LockPolicy.NOWAIT:
             break
@@ -90,7 +90,7 @@ def _is_blocked(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: Lo
     return db.execute(_OWN_PART, (wish.key, epoch, owner.actor)).fetchone() is None
 
 
-def _wait(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
+def enter_queue(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
     if db.execute(_IS_WAITING, (epoch, owner.actor, wish.key, wish.strength)).fetchone() is None:
         db.execute(_LEAVE, (epoch, owner.actor))
         db.execute(_WAIT, (wish.key, epoch, owner.actor, wish.strength))
@@ -123,7 +123,7 @@ def read_holders(db: sqlite3.Connection, key: KeyHash) -> tuple[LockHeld, ...]:
 
 
 def request(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
-    _wait(db, epoch, owner, wish)
+    enter_queue(db, epoch, owner, wish)
     (number,) = db.execute(_REQUEST).fetchone()
     return int(number)
 

@@ -66,10 +66,10 @@ def begin_state(
     mode: TransactionMode = BLOCK,
 ) -> TransactionState:
     """Of a new transaction, which is registered and has its snapshot."""
-    writer = None
+    writer, used = None, dict[DescriptorId, int]()
     if may_write:
-        name = client.name if client is not None else "a transaction of its own"
-        writer = OpenWriter(name, parts.clock.wall_us())
+        name, actor = (client.name, client.actor) if client is not None else ("a transaction of its own", 0)
+        writer = OpenWriter(name, parts.clock.wall_us(), actor, used)
     snapshot = TransactionSnapshot(epoch, as_of, writer)
     client = client if client is not None else driven_by_hand(snapshot.ticket)
     statement = CurrentStatement(client, mode, parts.clock, epoch.epoch)
@@ -95,5 +95,5 @@ def begin_state(
         rights=rights,
         sequences=sequences,
         write_locks=write_locks,
-        used={},
+        used=used,
     )

@@ -24,6 +24,7 @@ from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.locks.table_locks import LockScope
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
+from seachange.model.jobs import JobId
 from seachange.model.locking import (
     CONFLICTS,
     NO_GUARD,
@@ -34,11 +35,12 @@ from seachange.model.locking import (
     LocksTaken,
     LockStrength,
     LockWish,
+    QueueMode,
     TableLock,
 )
 from seachange.model.schema.descriptor import Table
 from seachange.runtime.nonblocking import may_wait
-from seachange.storage.keys import change_hash, rows_hash, table_hash
+from seachange.storage.keys import change_hash, job_hash, rows_hash, table_hash
 
 Row = tuple[Any, ...]
 
@@ -439,6 +441,10 @@ class WriteLocks:
             if not granted and not held:
                 locks.release(owner, wish.key)
         return granted
+
+    def run_job(self, job_id: JobId) -> None:
+        """The transaction begins a job that others may wait for."""
+        self._take_shared(self.owner, [LockWish(job_hash(job_id), QueueMode.RUNS, NO_GUARD)], LockPolicy.WAIT)
 
     def wait_for(self, key: KeyHash, strength: LockMode, resumes: bool) -> None:
         """Waits for a lock of another transaction that blocks the commit. A transaction that `resumes` first

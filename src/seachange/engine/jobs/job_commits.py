@@ -10,16 +10,17 @@ shares the key (`engine/constraints/computed_values.py`), so at most one of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.changer.ports import Holder, Lost, Overtaken, Unconverted
 from seachange.engine.buffer.pending_schema import descriptor_change
+from seachange.engine.jobs.drain_holders import HeldNode, find_excused
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.mark_holders import Lease, leases_of
+from seachange.engine.replica.mark_holders import node_leases, read_leases
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.change import elements
 from seachange.model.change.elements import descriptor_of
@@ -27,13 +28,15 @@ from seachange.model.change.ops import SetState
 from seachange.model.change.vacuum import Rewritten
 from seachange.model.change.work import Built
 from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq, TableId
-from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.jobs import NO_JOB, JobChange, JobId, JobRecord
+from seachange.model.locking import NO_SCOPE, LockOwner, QueueMode
 from seachange.model.log import (
     CommitRequest,
     Committed,
     Conflict,
     DescriptorChange,
     GenerationChange,
+    NodeRecord,
     Revalidate,
     StaleEpoch,
     Superseded,
@@ -42,17 +45,29 @@ from seachange.model.log import (
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.known_schema import change_descriptor
-from seachange.storage.keys import conversion_hash
+from seachange.storage.keys import conversion_hash, job_hash
 
 # How often a commit is tried while others keep changing the descriptor.
 ATTEMPTS_MAX = 100
 _EXPIRY_LOOK_US = 500_000
 
 
+@dataclass(frozen=True, slots=True)
+class Drainer:
+    """The job that drains, and the session that runs it; without one, `actor` is 0."""
+
+    job_id: JobId = NO_JOB
+    actor: int = 0
+
+
+NO_DRAINER = Drainer()
+
+
 class NodeChanges:
-    def __init__(self, parts: NodeParts, epoch: EpochState) -> None:
+    def __init__(self, parts: NodeParts, epoch: EpochState, drainer: Drainer = NO_DRAINER) -> None:
         self._parts = parts
         self._epoch = epoch
+        self._drainer = drainer
         self._looked_us = 0
 
     def is_ours(self, record: JobRecord) -> bool:
@@ -170,24 +185,35 @@ class NodeChanges:
         if (record.revision if record is not None else 0) != job.expected:
             raise Lost(f"job {job.id} was taken over by another node")
 
-    def holders(self, below: Seq) -> tuple[Holder, ...]:
+    def holders(self, below: Seq, raised: Iterable[DescriptorId] | None = None) -> tuple[Holder, ...]:
         """Current marks for this node, published marks for the others."""
         self._expire()
-        found = []
-        for node in self._parts.catalog.nodes():
-            if node.epoch == self._epoch.epoch:
-                marks = self._epoch.registry.marks()
-                if marks.write < below:
-                    names = [
-                        Lease(writer.name, snapshot, writer.since_us)
-                        for snapshot, writer in marks.holders
-                        if snapshot < below
-                    ]
-                    found.append(Holder(node.epoch, node.name, tuple(map(str, names))))
-            elif node.live and node.write_mark < below:
-                sessions = tuple(str(lease) for lease in leases_of(node) if lease.snapshot < below)
-                found.append(Holder(node.epoch, node.name, sessions))
-        return tuple(found)
+        found = [held for node in self._parts.catalog.nodes() if (held := self._held(node, below)) is not None]
+        if raised is not None and found:
+            newest = self._epoch.schemas.newest.by_id
+            versions = {id_: newest[id_].version for id_ in raised if id_ in newest}
+            excused = find_excused(self._parts.catalog, self._epoch, self._drainer.actor)
+            found = [each for held in found if (each := held.without(versions, excused)) is not None]
+        return tuple(Holder(held.epoch, held.node, tuple(map(str, held.leases))) for held in found)
+
+    def _held(self, node: NodeRecord, below: Seq) -> HeldNode | None:
+        is_own = node.epoch == self._epoch.epoch
+        marks = self._epoch.registry.marks() if is_own else None
+        mark = node.write_mark if marks is None else marks.write
+        if mark >= below or not (is_own or node.live):
+            return None
+        known = read_leases(node) if marks is None else node_leases(marks)
+        leases = tuple(lease for lease in known.leases if lease.snapshot < below)
+        return HeldNode(node.epoch, node.name, leases, known.head < below)
+
+    @contextmanager
+    def waiting_for_writers(self) -> Iterator[None]:
+        if not self._drainer.actor:
+            yield
+            return
+        owner = LockOwner(self._drainer.actor, NO_SCOPE)
+        with self._epoch.shared.queued(owner, job_hash(self._drainer.job_id), QueueMode.DRAIN):
+            yield
 
     def _expire(self) -> None:
         """The mark of a killed process stays until its epoch is expired."""

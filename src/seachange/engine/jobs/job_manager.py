@@ -21,7 +21,7 @@ from seachange.changer.runner import JobRunner
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import CounterByName
 from seachange.engine.context.retention import Retention
-from seachange.engine.jobs.job_commits import NodeChanges
+from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
@@ -40,7 +40,8 @@ RUNNING_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How a runner waits, its timeouts, and its progress callback. `pause` may raise to end the work."""
+    """How a runner waits, its timeouts, and its progress callback. `pause` may raise to end the work; `actor` is the
+    session that runs the job, 0 without one."""
 
     pause: Callable[[float], None]
     interrupts: SessionInterrupts
@@ -48,6 +49,7 @@ class Conditions:
     # None: the setting of the statement that began the job.
     drain_timeout_ms: int | None = None
     lock_timeout_ms: int = 0
+    actor: int = 0
 
 
 class JobManager:
@@ -137,7 +139,7 @@ class JobManager:
                 self._running[job_id].nudge()
 
     def _runner(self, epoch: EpochState, conditions: Conditions, job: Job) -> JobRunner:
-        changes = NodeChanges(self._parts, epoch)
+        changes = NodeChanges(self._parts, epoch, Drainer(job.id, conditions.actor))
         clock = self._parts.clock
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
         meters = self._parts.meters

@@ -1,12 +1,13 @@
 """Long waits inside a node, published in the catalog: a cycle of waits may run through several nodes.
 
-A wait for a key that only its node knows of is on record in memory alone. One that lasts is written down while sessions
-of other nodes wait for locks: as a wait for a key of its own, which all its blockers hold. So every node sees all waits
-of a cycle, and one of them gives way.
+A wait for a key that only its node knows of is on record in memory alone. One that lasts is written down while other
+sessions wait through the catalog: as a wait for a key of its own, which all its blockers hold. So every node sees all
+waits of a cycle, and one of them gives way.
 
 **Invariant:** a published wait names exactly the transactions that block it; it is published again when these change.
 
-**Invariant:** while no other node waits for a lock nothing is written; a wait of less than half a second asks nothing.
+**Invariant:** while no session waits through the catalog nothing is written; a wait of less than half a second asks
+nothing.
 A cycle has a victim within a second after its last wait began.
 """
 
@@ -42,10 +43,8 @@ class LocalWaits:
     def begin(self, owner: LockOwner) -> PublishedWait:
         return PublishedWait(self, owner)
 
-    def concerned(self) -> LockQueues | None:
-        """The waits between nodes; None if none of them is another node's."""
-        queues = self._catalog.lock_queues()
-        return queues if any(wait.epoch != self._epoch for wait in queues.waits) else None
+    def queues(self) -> LockQueues:
+        return self._catalog.lock_queues()
 
     def judge(
         self, queues: LockQueues, owner: LockOwner, suspected: tuple[Party, ...] | None, moved: set[Party]
@@ -78,8 +77,8 @@ class PublishedWait:
     def look(self, blockers: Blockers) -> float:
         """Raises DeadlockDetected if the wait is the victim of a cycle. Without the catalog there is nothing to see."""
         with suppress(errors.CatalogUnavailable, errors.StaleNode):
-            queues = self._waits.concerned()
-            if queues is None:
+            queues = self._waits.queues()
+            if not queues.waits:
                 self._suspected = None
                 return _QUIET_S
             if blockers != self._blockers:

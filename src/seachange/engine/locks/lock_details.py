@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from seachange.engine.locks.lock_graph import Party
 from seachange.model.ids import Epoch, KeyHash
-from seachange.model.locking import LockMode, LockStrength, TableLock
+from seachange.model.locking import LockMode, LockStrength
 
 # Returns the name of the object that a lock is on.
 DescribeKey = Callable[[KeyHash], str]
@@ -44,7 +44,7 @@ def name_party(party: Party, here: Epoch) -> str:
 
 
 def mode_name(mode: LockMode) -> str:
-    return mode.shown_name if isinstance(mode, TableLock) else _ROW_MODES[mode]
+    return _ROW_MODES[mode] if isinstance(mode, LockStrength) else mode.shown_name
 
 
 def describe_cycle(waits: Iterable[DescribedWait], describe: DescribeKey) -> str:

@@ -1,6 +1,7 @@
 """The waits-for graph between nodes, and the choice of deadlock victims; pure functions of values.
 
 A node sees its own waits for keys that are locked only within it, and the waits in the catalog, which all nodes see.
+Waits for rows, tables, advisory locks, coordination keys, jobs and drains are edges of one graph.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from seachange.model.ids import Epoch
-from seachange.model.locking import CONFLICTS, LockQueues, LockWait
+from seachange.model.locking import CONFLICTS, WAITED_FOR, LockQueues, LockWait, QueueMode
 
 
 class Party(NamedTuple):
@@ -38,16 +39,14 @@ def blockers(queues: LockQueues, wait: LockWait) -> set[Party]:
 
 
 def holders_against(queues: LockQueues, wait: LockWait) -> set[Party]:
-    conflicting = CONFLICTS[wait.strength]
-    held = [h for h in queues.held if h.key == wait.key and h.strength in conflicting]
+    waited_for = WAITED_FOR[wait.strength]
+    held = [h for h in queues.held if h.key == wait.key and h.strength in waited_for]
     return {Party(h.epoch, h.actor) for h in held} - {Party(wait.epoch, wait.actor)}
 
 
 def find_cycle(queues: LockQueues, local: Mapping[int, Set[int]], me: Party) -> tuple[Party, ...] | None:
     """A cycle of waits through `me`, beginning there; `local` are the waits within its node."""
-    edges: Edges = {Party(w.epoch, w.actor): blockers(queues, w) for w in queues.waits}
-    for actor, others in local.items():
-        edges.setdefault(Party(me.epoch, actor), set()).update(Party(me.epoch, other) for other in others)
+    edges = find_edges(queues, local, me.epoch)
     path, seen = [me], {me}
     untried = [iter(sorted(edges.get(me, ())))]
     while untried:
@@ -62,6 +61,23 @@ def find_cycle(queues: LockQueues, local: Mapping[int, Set[int]], me: Party) -> 
             path.append(following)
             untried.append(iter(sorted(edges.get(following, ()))))
     return None
+
+
+def find_edges(queues: LockQueues, local: Mapping[int, Set[int]], here: Epoch) -> Edges:
+    edges: Edges = {Party(w.epoch, w.actor): blockers(queues, w) for w in queues.waits}
+    for actor, others in local.items():
+        edges.setdefault(Party(here, actor), set()).update(Party(here, other) for other in others)
+    return edges
+
+
+def find_reached(edges: Edges, start: Party) -> set[Party]:
+    """A session, and those that it waits for, directly or not."""
+    reached, untried = {start}, [start]
+    while untried:
+        found = edges.get(untried.pop(), set()) - reached
+        reached |= found
+        untried += found
+    return reached
 
 
 def find_overtaker(queues: LockQueues, cycle: tuple[Party, ...], moved: Set[Party]) -> LockWait | None:
@@ -80,10 +96,12 @@ def find_overtaker(queues: LockQueues, cycle: tuple[Party, ...], moved: Set[Part
 
 
 def find_victim(queues: LockQueues, cycle: tuple[Party, ...]) -> Party | None:
-    """The last to wait. All who look choose the same: as long as a wait of the cycle is not in the catalog, which long
-    waits inside a node come to be, there is none."""
+    """The last to wait, among those that wait for a job if there are any: the job would be in their way again. All who
+    look choose the same: as long as a wait of the cycle is not in the catalog, which long waits inside a node come to
+    be, there is none."""
     waits = {Party(w.epoch, w.actor): w for w in queues.waits}
     following = (*cycle[1:], cycle[0])
     if not all(p in waits and n in blockers(queues, waits[p]) for p, n in zip(cycle, following, strict=True)):
         return None
-    return max(cycle, key=lambda party: waits[party].turn)
+    behind_jobs = [party for party in cycle if waits[party].strength is QueueMode.JOB]
+    return max(behind_jobs or cycle, key=lambda party: waits[party].turn)

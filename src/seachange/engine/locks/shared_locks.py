@@ -12,8 +12,8 @@ locker before it returns the row, or finds the lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from seachange import errors
 from seachange.catalog.port import Catalog
@@ -31,12 +31,14 @@ from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_
 from seachange.model.ids import Epoch, KeyHash, Seq
 from seachange.model.locking import (
     CONFLICTS,
+    NO_GUARD,
     LockOwner,
     LockPolicy,
     LockQueues,
     LocksTaken,
     LockWait,
     LockWish,
+    QueueMode,
 )
 from seachange.runtime.clock import Clock
 
@@ -166,6 +168,26 @@ class SharedLocks:
             with suppress(errors.OperationalError):
                 self._catalog.release_locks(self._epoch, owner, ())
             raise
+
+    @contextmanager
+    def queued(self, owner: LockOwner, key: KeyHash, mode: QueueMode) -> Iterator[Callable[[], None]]:
+        """A wait for something other than a lock is in the graph meanwhile. The function that is given is to be called
+        from time to time: it raises DeadlockDetected if this wait is the victim of a cycle."""
+        suspected: tuple[Party, ...] | None = None
+        moved: set[Party] = set()
+
+        def check() -> None:
+            nonlocal suspected
+            queues = self._catalog.lock_queues()
+            suspected = self.judge(queues, Party(self._epoch, owner.actor), suspected, moved)
+
+        try:
+            self._catalog.enter_queue(self._epoch, owner, LockWish(key, mode, NO_GUARD))
+            self.waits += 1
+            yield check
+        finally:
+            with suppress(errors.OperationalError):
+                self._catalog.release_locks(self._epoch, owner, ())
 
     def refused(self, wish: LockWish, owner: LockOwner) -> errors.LockRefused:
         """The error for a lock that would have to wait."""

@@ -35,7 +35,7 @@ from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
 from seachange.runtime.nonblocking import Holding, may_wait
 from seachange.storage.image import IndexImage
-from seachange.storage.keys import change_hash, table_hash
+from seachange.storage.keys import change_hash, job_hash, table_hash
 from seachange.storage.warehouse import Warehouse
 
 
@@ -68,8 +68,8 @@ class EpochState:
         self.contention = Contention(clock)
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied, notify)
-        self.locks = LockTable(self.epoch, self._describe_key)
-        self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
+        self.locks = LockTable(self.epoch, self.describe_key)
+        self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self.describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
         self.local_waits = LocalWaits(catalog, self.epoch, self.shared, self.tables)
         self.committer = GroupCommitter(catalog, self.epoch, clock, self._apply_own)
@@ -84,14 +84,15 @@ class EpochState:
             self._agreed = self.catalog.agree_release(self._release)
         return self._agreed
 
-    def _describe_key(self, key: KeyHash) -> str:
+    def describe_key(self, key: KeyHash) -> str:
         """The object that a lock is on, as far as the key allows it."""
         for table in self.schemas.newest.by_id.values():
             if key == table_hash(table.id):
                 return f'relation "{table.name}"'
             if key == change_hash(table.id):
                 return f'the definition of relation "{table.name}"'
-        return describe_key(key)
+        jobs = (record.id for record in self.catalog.jobs(unfinished=True))
+        return next((f"job {id_}" for id_ in jobs if key == job_hash(id_)), describe_key(key))
 
     @contextmanager
     def noticing_end(self) -> Iterator[None]:

@@ -4,29 +4,76 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seachange.engine.replica.registry import Marks
-from seachange.model.ids import Seq
+from seachange.engine.replica.registry import Marks, OpenWriter
+from seachange.model.ids import DescriptorId, Seq
 from seachange.model.log import NodeRecord
+
+# A transaction that has used more tables than this is published as one that may have used any.
+_USED_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """An open transaction that may write, with the schema as of `snapshot`."""
+    """An open transaction that may write, with the schema as of `snapshot`. `used`: the versions of the tables that it
+    has used, None if they are not known; `actor`: the number of its session."""
 
     session: str
     snapshot: Seq
     since_us: int
+    actor: int = 0
+    used: Mapping[DescriptorId, int] | None = None
 
     def __str__(self) -> str:
         since = dt.datetime.fromtimestamp(self.since_us / 1_000_000, dt.UTC)
         return f"{self.session}, in a transaction since {since:%H:%M:%S} UTC as of {self.snapshot}"
 
+    def is_below(self, versions: Mapping[DescriptorId, int]) -> bool:
+        """Whether it has used one of these descriptors in an older version: a fence would make it check its rows
+        again."""
+        return self.used is None or any(self.used.get(id_, version) < version for id_, version in versions.items())
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLeases:
+    """The leases of all open writers of a node when it had applied the log up to `head`."""
+
+    head: Seq
+    leases: tuple[Lease, ...]
+
+
+def node_leases(marks: Marks) -> NodeLeases:
+    return NodeLeases(marks.head, tuple(_lease(snapshot, writer) for snapshot, writer in marks.holders))
+
+
+def _lease(snapshot: Seq, writer: OpenWriter) -> Lease:
+    # A copy, since the transaction goes on.
+    used = None if writer.used is None or len(writer.used) > _USED_MAX else dict(writer.used)
+    return Lease(writer.name, snapshot, writer.since_us, writer.actor, used)
+
 
 def encode_holders(marks: Marks) -> str:
-    return json.dumps([[writer.name, snapshot, writer.since_us] for snapshot, writer in marks.holders])
+    known = node_leases(marks)
+    leases = [[lease.session, lease.snapshot, lease.since_us, lease.actor, lease.used] for lease in known.leases]
+    return json.dumps({"head": known.head, "leases": leases})
+
+
+def read_leases(node: NodeRecord) -> NodeLeases:
+    published = json.loads(node.holders)
+    if isinstance(published, list):
+        # From a node of an earlier release, or one that has just been registered: what was used is not known.
+        published = {"head": 0, "leases": [[*lease, 0, None] for lease in published]}
+    return NodeLeases(Seq(published["head"]), tuple(map(_decode, published["leases"])))
+
+
+def _decode(lease: list[object]) -> Lease:
+    session, snapshot, since_us, actor, used = lease
+    assert isinstance(snapshot, int) and isinstance(since_us, int) and isinstance(actor, int)  # noqa: PT018
+    versions = {DescriptorId(int(id_)): version for id_, version in used.items()} if isinstance(used, dict) else None
+    return Lease(str(session), Seq(snapshot), since_us, actor, versions)
 
 
 def leases_of(node: NodeRecord) -> tuple[Lease, ...]:
-    return tuple(Lease(name, Seq(snapshot), since_us) for name, snapshot, since_us in json.loads(node.holders))
+    return read_leases(node).leases

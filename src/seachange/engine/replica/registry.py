@@ -4,39 +4,45 @@
 that of any that may write. A transaction is entered with the current mark as its bound *before* it reads the head, so
 that none slips in below a published mark.
 
-**Invariant:** `notify` is called when the publication of a descriptor has been applied, and again as soon as the write
-mark can pass it, so that a job that drains writers of older versions sees at once which they are, and when they end.
+**Invariant:** `notify` is called when the publication of a descriptor has been applied, and again whenever a writer
+with an older snapshot ends or moves past it, so that a job that drains writers of older versions sees at once which
+they are, and when they end.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from seachange.model.ids import Seq
+from seachange.model.ids import DescriptorId, Seq
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWriter:
-    """A transaction that may write: its name, and the time of its begin."""
+    """A transaction that may write: its name, the time of its begin, the number of its session, and the versions of the
+    tables that it has used so far (None: not known), which its own thread adds to."""
 
     name: str
     since_us: int = 0
+    actor: int = 0
+    used: Mapping[DescriptorId, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """`holders` are the writers that hold the write mark, with their snapshots, the lowest first."""
+    """`holders` are the writers that hold the write mark, with their snapshots, the lowest first; they cover all open
+    writers. A transaction that begins from now on has a snapshot of at least `head`."""
 
     low: Seq
     write: Seq
     holders: tuple[tuple[Seq, OpenWriter], ...]
+    head: Seq
 
 
-# The maximum number of holders that are published.
-_HOLDERS_MAX = 10
+# The maximum number of holders that are published one by one.
+HOLDERS_MAX = 50
 
 
 def _ignore() -> None:
@@ -49,6 +55,8 @@ class Registry:
         self._tickets = count()
         self._bounds: dict[int, Seq] = {}
         self._writers: dict[int, OpenWriter] = {}
+        # Writers that have no snapshot yet: they take one above all publications that the node has applied.
+        self._begun: set[int] = set()
         self._head = head
         self._mark = head
         self._write_mark = head
@@ -69,6 +77,7 @@ class Registry:
             self._bounds[ticket] = self._mark if writer is None else self._write_mark
             if writer is not None:
                 self._writers[ticket] = writer
+                self._begun.add(ticket)
             return ticket
 
     def enter_below(self, snapshot: Seq) -> int:
@@ -81,16 +90,20 @@ class Registry:
     def move(self, ticket: int, snapshot: Seq) -> None:
         """Sets the snapshot of a transaction."""
         with self._lock:
+            was_below = self._is_below(ticket)
             self._bounds[ticket] = snapshot
-            notifies = self._has_passed()
+            self._begun.discard(ticket)
+            notifies = self._has_passed() or (was_below and not self._is_below(ticket))
         if notifies:
             self._notify()
 
     def leave(self, ticket: int) -> None:
         with self._lock:
+            was_below = self._is_below(ticket)
             self._bounds.pop(ticket, None)
             self._writers.pop(ticket, None)
-            notifies = self._has_passed()
+            self._begun.discard(ticket)
+            notifies = self._has_passed() or was_below
         if notifies:
             self._notify()
 
@@ -109,6 +122,10 @@ class Registry:
             self._published = max(self._published, seq)
             self._is_news = True
 
+    def _is_below(self, ticket: int) -> bool:
+        """Whether it is a writer with a snapshot below the newest publication."""
+        return ticket in self._writers and ticket not in self._begun and self._bounds[ticket] < self._published
+
     def _has_passed(self) -> bool:
         return self._write_mark < self._published <= self._lowest(self._writers)
 
@@ -124,10 +141,17 @@ class Registry:
             self._mark = max(self._mark, min(self._lowest(self._bounds), self._head))
             self._write_mark = max(self._write_mark, min(self._lowest(self._writers), self._head))
             open_ = sorted(((self._bounds[t], w) for t, w in self._writers.items()), key=lambda held: held[0])
-            return Marks(self._mark, self._write_mark, tuple(open_[:_HOLDERS_MAX]))
+            return Marks(self._mark, self._write_mark, _shorten(open_), self._head)
 
     def __len__(self) -> int:
         return len(self._bounds)
+
+
+def _shorten(holders: list[tuple[Seq, OpenWriter]]) -> tuple[tuple[Seq, OpenWriter], ...]:
+    shown, others = holders[:HOLDERS_MAX], holders[HOLDERS_MAX:]
+    if others:
+        shown.append((others[0][0], OpenWriter(f"{len(others)} others", others[0][1].since_us)))
+    return tuple(shown)
 
 
 class SnapshotPins:

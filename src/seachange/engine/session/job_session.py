@@ -15,7 +15,6 @@ from seachange import errors
 from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
 from seachange.changer.ports import Lost
 from seachange.changer.queue import describe_queue
-from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.statement_context import SessionFacts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
@@ -23,11 +22,13 @@ from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.transaction.transaction_jobs import cancel_if_possible
 from seachange.model.jobs import FINISHED, JobId, JobRequest
+from seachange.model.locking import NO_SCOPE, LockOwner, QueueMode
 from seachange.model.statements import AlterTable, CreateIndex, DropIndex
 from seachange.planner.exclusion import Exclusion, ExclusionDecision
 from seachange.sql.change.running_changes import Busy
 from seachange.sql.parsing.parse import Parsed
 from seachange.sql.port.result import Result, table_column
+from seachange.storage.keys import job_hash
 from seachange.values.types import BIGINT
 
 NOTICE_US = 1_000_000
@@ -39,10 +40,11 @@ class JobStatement:
     """A job that this node holds is run here; one that another node runs is only waited for."""
 
     def __init__(
-        self, node: Node, interrupts: SessionInterrupts, notices: Callable[[str], None], drain_ms: int, lock_ms: int
+        self, node: Node, client: SessionContext, notices: Callable[[str], None], drain_ms: int, lock_ms: int
     ) -> None:
         self._node = node
-        self._interrupts = interrupts
+        self._actor = client.actor
+        self._interrupts = client.interrupts
         self._notice = notices
         self._drain_ms = drain_ms
         self._lock_ms = lock_ms
@@ -50,7 +52,7 @@ class JobStatement:
         self._noticed_us = node.parts.clock.steady_us()
 
     def run(self, job_id: JobId) -> None:
-        conditions = Conditions(self._pause, self._interrupts, self._report, self._drain_ms, self._lock_ms)
+        conditions = Conditions(self._pause, self._interrupts, self._report, self._drain_ms, self._lock_ms, self._actor)
         try:
             job = self._node.jobs.run(job_id, conditions)
         except Lost:
@@ -107,11 +109,23 @@ class JobStatement:
             if cancels:
                 cancel_if_possible(self._node.parts.catalog, job_id)
                 self._node.jobs.wake()
-            while (record := self._node.parts.catalog.job(job_id)) is not None and record.status not in FINISHED:
+            if not self._is_over(job_id):
+                self._wait_behind(job_id, begun_us)
+
+    def _wait_behind(self, job_id: JobId, begun_us: int) -> None:
+        """Until the job is over. It does not wait for this session: a drain leaves out sessions that wait for jobs."""
+        owner = LockOwner(self._actor, NO_SCOPE)
+        with self._node.epoch.shared.queued(owner, job_hash(job_id), QueueMode.JOB) as check:
+            while not self._is_over(job_id):
                 waited_ms = (self._node.parts.clock.steady_us() - begun_us) // 1_000
                 if self._lock_ms and waited_ms >= self._lock_ms:
                     raise errors.LockNotAvailable(detail=f"lock_timeout has passed behind job {job_id}")
                 self._interrupts.pause(_LOOK_SECONDS)
+                check()
+
+    def _is_over(self, job_id: JobId) -> bool:
+        record = self._node.parts.catalog.job(job_id)
+        return record is None or record.status in FINISHED
 
     def _pause(self, seconds: float) -> None:
         # A job that is being reverted is reverted as a whole, although the statement was cancelled.
@@ -181,7 +195,7 @@ class SessionJobs:
     def statement(self) -> JobStatement:
         typed = self.facts.values.typed
         limits = typed.drain_timeout_ms, typed.lock_timeout_ms
-        return JobStatement(self.node, self.client.interrupts, self.notices.append, *limits)
+        return JobStatement(self.node, self.client, self.notices.append, *limits)
 
     def hold(self, job_id: JobId) -> None:
         self.node.jobs.hold(job_id)

@@ -170,9 +170,15 @@ class StatementLoop:
         """Begins the statement of a queued job; returns the jobs that it still has to wait for."""
         (prepared,) = prepare(job.statement)
         call = StatementCall(prepared)
+
+        def work(transaction: Transaction) -> Result:
+            # Who waits for the job waits for what its commit waits for.
+            transaction.state.write_locks.run_job(job.id)
+            return self._runner.run(call, transaction)
+
         try:
             with self._guard.statement():
-                self.commit(partial(self._runner.run, call), self._definition_mode(call, job))
+                self.commit(work, self._definition_mode(call, job))
         except Busy as busy:
             return busy.jobs.keys()
         return ()

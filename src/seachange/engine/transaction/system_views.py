@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.locks.lock_details import mode_name, name_party
+from seachange.engine.locks.lock_graph import Party, find_edges
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import Lease, leases_of
 from seachange.engine.replica.node_parts import NodeParts
@@ -160,6 +162,23 @@ def _leases(source: _Source) -> Iterator[Row]:
                 yield (node.name, node.epoch, lease.session or None, lease.snapshot, since, *place)
 
 
+def _waits(source: _Source) -> Iterator[Row]:
+    """Sessions that wait: those of this node, and those of other nodes as far as they are published."""
+    parts, epoch = source.parts, source.epoch
+    names = {node.epoch: node.name for node in parts.catalog.nodes()}
+    queues, local = parts.catalog.lock_queues(), epoch.locks.waits_for()
+    waits = {Party(wait.epoch, wait.actor): (wait.strength, wait.key) for wait in queues.waits}
+    for actor in local:
+        # The lock itself, and not the key under which the wait is published.
+        if (wait := epoch.locks.wait_of(actor)) is not None:
+            waits[Party(epoch.epoch, actor)] = wait
+    edges = find_edges(queues, local, epoch.epoch)
+    for party, (mode, key) in sorted(waits.items()):
+        others = ", ".join(name_party(other, party.epoch) for other in sorted(edges.get(party, ())))
+        place = (names.get(party.epoch), party.epoch, f"session {party.actor}")
+        yield (*place, mode_name(mode), epoch.describe_key(key), others or None)
+
+
 def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
     try:
         return dict(epoch.schema(seq).by_id)
@@ -248,6 +267,7 @@ _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "jobs": _jobs,
     "job_stages": _job_stages,
     "leases": _leases,
+    "waits": _waits,
     "nodes": _nodes,
     "descriptors": _descriptors,
     "layouts": _layouts,

@@ -53,6 +53,14 @@ SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
         "version": BIGINT,
         "newest_version": BIGINT,
     },
+    "waits": {
+        "node": TEXT,
+        "epoch": BIGINT,
+        "session": TEXT,
+        "mode": TEXT,
+        "waits_for": TEXT,
+        "blocked_by": TEXT,
+    },
     "nodes": {
         "epoch": BIGINT,
         "name": TEXT,
