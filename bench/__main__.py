@@ -1,4 +1,4 @@
-"""Runs the measures, prints one table, keeps it as JSON and writes the page; `--help` tells the options."""
+"""Runs the measures, prints one table, stores it as JSON and writes the page; `--help` lists the options."""
 
 import argparse
 import shutil
@@ -63,7 +63,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def run(measure: Measure, scale: Scale) -> list[Result]:
-    """A measure that fails is a line of the table, and the others still run."""
+    """A measure that fails becomes a line of the table; the others still run."""
     print(f"measuring {measure.name} ...", file=sys.stderr, flush=True)
     begun = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""How fast is fast enough, as data: one line per reading."""
+"""The required bounds as data: one line per reading."""
 
 from bench.harness import Bound, Relation
 

@@ -40,5 +40,5 @@ def write_source(folder: Path, rows: int) -> Path:
 
 
 def sample_ids(first: int, last: int, count: int) -> list[int]:
-    """`count` different ids of the half-open range, in random order, always the same ones."""
+    """`count` distinct ids of the half-open range, in a random order that is always the same."""
     return random.Random(SEED).sample(range(first, last), count)

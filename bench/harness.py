@@ -14,7 +14,7 @@ from bench.scale import Scale
 
 
 class Unavailable(Exception):
-    """Something that a measure needs is not on this machine: reported, not fatal."""
+    """Something that a measure needs is missing on this machine: reported, not fatal."""
 
 
 class Relation(StrEnum):
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Limits the ratio of subject to peer, or the subject's own value where there is no peer."""
+    """A bound on the ratio of subject to peer, or on the subject's own value if there is no peer."""
 
     reading: str
     relation: Relation
@@ -88,7 +88,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A line of the table for which there is nothing to measure: a peer lacks it, or failed at it."""
+    """A line of the table without a measurement: the peer lacks the feature, or failed."""
 
     name: str
     reason: str
@@ -97,7 +97,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a measure may use: how much to measure and a folder of its own to do it in."""
+    """What a measure may use: the scale, and a folder of its own."""
 
     scale: Scale
     scratch: Path
@@ -127,7 +127,7 @@ class Result:
 
 
 def interleave(rounds: int, subject: Callable[[int], float], peer: Callable[[int], float]) -> tuple[Sample, Sample]:
-    """Measures both sides in turns; each call gets the number of its round."""
+    """Measures both sides alternately; each call gets the number of its round."""
     pairs = [(subject(number), peer(number)) for number in range(rounds)]
     ours, theirs = zip(*pairs, strict=True)
     return Sample(ours), Sample(theirs)
@@ -143,7 +143,7 @@ def judge(reading: Reading | Absence, bound: Bound | None) -> Result:
 
 
 def run_measure(measure: Measure, context: Context) -> list[Result]:
-    """Every reading judged; a bound without a reading is a mistake in the measure."""
+    """Compares every reading with its bound; a bound without a reading is an error in the measure."""
     bounds = {bound.reading: bound for bound in measure.bounds}
     readings = list(measure.function(context))
     missing = bounds.keys() - {reading.name for reading in readings}

@@ -10,7 +10,7 @@ from bench.peers.protocol import Answer, serve
 
 class Process:
     def open(self, folder: str, first: int, sessions: int) -> Answer:
-        """Clients are numbered from `first` on: each has its own sequence of transactions."""
+        """Clients are numbered from `first` on; each has its own sequence of transactions."""
         self.until = threading.Event()
         self.clients = [Client(Path(folder), first + n, True, self.until) for n in range(sessions)]
         for client in self.clients:
@@ -23,7 +23,7 @@ class Process:
         return {}
 
     def stop(self) -> Answer:
-        """What was done, and the errors that clients saw, by SQLSTATE."""
+        """The number of transactions, and the errors that clients saw, by SQLSTATE."""
         self.until.set()
         for client in self.clients:
             client.join()

@@ -1,4 +1,4 @@
-"""A TPC-B like mix on few hot rows: the tables, and a client that writes to them without rest."""
+"""A TPC-B like mix on few hot rows: the tables, and a client that writes to them in a closed loop."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ def make_tables(folder: Path) -> None:
 
 
 class Client(threading.Thread):
-    """One session's share: transactions of four statements, each in autocommit or all in one block."""
+    """One session: transactions of four statements, each in autocommit or all in one block."""
 
     def __init__(self, folder: Path, number: int, blocks: bool, until: threading.Event) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Client(threading.Thread):
 
 
 def check_sums(folder: Path) -> None:
-    """A change that was lost, or made twice, would show."""
+    """Raises if a change was lost or applied twice."""
     with seachange.connect(data=folder) as db:
         total = db.execute("select coalesce(sum(delta), 0) from history").fetchone()
         for table in ("accounts", "tellers", "branches"):

@@ -48,10 +48,10 @@ class Load:
 
 
 class Process:
-    """One load at a time, in a thread, so that it can be told to end."""
+    """One load at a time, in a thread that can be stopped."""
 
     def open(self, folder: str, first_id: int, rows: int, first_row: int = 0, catalog: str | None = None) -> Answer:
-        """Opens the table; `rows` of it are there to be read and updated, those inserted count from `first_id`."""
+        """Opens the table; `rows` of it exist and are read and updated, inserted ones are numbered from `first_id`."""
         self.load = Load(folder, catalog, range(first_row, first_row + rows), first_id)
         # Python's collector of cycles stops every thread for as long as it takes to look at all that was imported. An
         # application that minds its slowest hundredth does this, and so the slowest are those of the database.
@@ -60,7 +60,7 @@ class Process:
         return {}
 
     def start(self, rate: float = 0.0) -> Answer:
-        """Begins to load: that many transactions a second, or as many as there can be."""
+        """Starts the load: that many transactions per second, or as many as possible."""
         self.until = threading.Event()
         self.seconds: list[float] = []
         self.begun = time.perf_counter()
@@ -69,7 +69,7 @@ class Process:
         return {}
 
     def stop(self) -> Answer:
-        """Ends the load: the seconds of each transaction, how long there was load, and what failed."""
+        """Stops the load: the seconds of each transaction, the duration of the load, and the failures."""
         self.until.set()
         self.thread.join()
         elapsed = time.perf_counter() - self.begun

@@ -1,4 +1,4 @@
-"""The results as one table for people and as JSON for machines."""
+"""The results as a text table and as JSON."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""What a statement costs a role: by key and by INSERT, in a block and alone, in microseconds per statement.
+"""The cost of privileges: statements by key and INSERT, in a block and in autocommit, in microseconds per statement.
 
-`python -m bench.role_costs [--catalog postgresql://...]`; run with another `src` on the path it measures that one.
+`python -m bench.role_costs [--catalog postgresql://...]`; with another `src` on PYTHONPATH it measures that one.
 """
 
 import argparse

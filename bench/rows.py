@@ -1,4 +1,4 @@
-"""The rows of single-row commits; standard library only, for every peer imports this."""
+"""The rows of single-row commits; standard library only, since every peer imports this."""
 
 from collections.abc import Iterator
 

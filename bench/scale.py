@@ -1,4 +1,4 @@
-"""How much a run measures: the bounds speak of `full`; `small` shows that everything runs."""
+"""How much a run measures: the bounds apply to `full`; `small` shows that everything runs."""
 
 from dataclasses import dataclass
 

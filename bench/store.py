@@ -1,4 +1,4 @@
-"""What was measured, kept as a JSON file for each topic; a measure that is taken again replaces its own lines only."""
+"""Stored results, a JSON file for each topic; a measure that is repeated replaces its own lines only."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table, as it was kept."""
+    """One line of the table, as stored."""
 
     name: str
     verdict: str
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One measure: when, with what scale and where it was taken, and what it gave."""
+    """One measure: its date, scale and machine, and its results."""
 
     measure: str
     day: str
@@ -73,7 +73,7 @@ def keep(folder: Path, measure: str, scale: Scale, results: Sequence[Result]) ->
 
 
 def read_all(folder: Path) -> tuple[Taken, ...]:
-    """All that is kept, by the names of measures."""
+    """All stored results, by the names of measures."""
     found = (
         Taken(measure, kept["day"], kept["scale"], kept["machine"], tuple(map(line_of, kept["results"])))
         for path in sorted(folder.glob("*.json"))

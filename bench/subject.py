@@ -42,14 +42,14 @@ class Database(Protocol):
 
 
 def connect(data: str, catalog: str | None) -> Database:
-    """An embedded session in which every statement commits by itself."""
+    """An embedded session in autocommit mode."""
     database: Database = seachange.connect(data=data, catalog=catalog)  # type: ignore[attr-defined,unused-ignore]
     database.autocommit = True
     return database
 
 
 def load_parquet(database: Database, table: str, source: Path) -> None:
-    """Bulk load, streamed: the rows are never in memory all at once."""
+    """Bulk load, streamed: the rows are never in memory at the same time."""
     # Not a dataset scanner: that keeps the compressed bytes of every row group until the end, and they would count.
     file = pq.ParquetFile(source, pre_buffer=False)
     database.load_arrow(table, pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches()))
@@ -64,12 +64,12 @@ def catalog_commits(database: Database) -> int:
 
 
 def compactions(database: Database) -> int:
-    """How often the node has folded deltas so far."""
+    """The number of compactions of the node so far."""
     return database.node_statistics()["compactions"]
 
 
 class BareStore:
-    """The engine without SQL: the changes of one row, each in a transaction of its own."""
+    """The engine without SQL: changes of one row, each in a transaction of its own."""
 
     def __init__(self, data: str, catalog: str | None) -> None:
         self._node = acquire_node(Path(data), catalog)
@@ -78,7 +78,7 @@ class BareStore:
         release_node(self._node)
 
     def pause_compaction(self) -> None:
-        """Nothing is folded any more unless it is asked for."""
+        """Disables compaction unless it is requested."""
         self._node.maintenance.paused = True
 
     def insert(self, table: str, row: Row) -> None:

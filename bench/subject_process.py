@@ -1,4 +1,4 @@
-"""Seachange in a process of its own, answering the same requests as the peers, and more."""
+"""Seachange in a process of its own, which answers the requests of the peers and more."""
 
 import threading
 import time
@@ -38,7 +38,7 @@ class Session:
         self.cursor.execute(INSERT, row)
 
     def insert_until(self, end: float, first_id: int) -> list[float]:
-        """Inserts row after row until the clock shows `end`; the seconds of each."""
+        """Inserts rows until the clock shows `end`; returns the seconds of each."""
         seconds: list[float] = []
         started = time.monotonic()
         while started < end:
@@ -56,7 +56,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """One kind of change of one row, both ways."""
+    """One kind of change of one row, by SQL and without."""
 
     by_sql: Callable[[subject.Cursor, Row], object]
     bare: Callable[[subject.BareStore, Row], object]
@@ -94,7 +94,7 @@ SPANNED = {
 
 class Process:
     def open(self, folder: str, catalog: str | None = None, key: str = "id", index: str = "") -> Answer:
-        """Opens a database; the first to do so passes the key of the table to create, and of an index on it."""
+        """Opens a database; the first caller passes the key of the table to create, and of an index on it."""
         self.folder = folder
         self.catalog = catalog
         self.session = Session(folder, catalog)
@@ -116,7 +116,7 @@ class Process:
         return {"seconds": time_each(self.session.insert, make_rows(first_id, count))}
 
     def commit_window(self, start: float, window_seconds: float, first_id: int) -> Answer:
-        """Commits for as long as the window is open; `start` is a time of the machine's clock."""
+        """Commits while the window is open; `start` is a time of the machine's clock."""
         time.sleep(max(0.0, start - time.monotonic()))
         return {"seconds": self.session.insert_until(start + window_seconds, first_id)}
 
@@ -148,7 +148,7 @@ class Process:
         return {"compactions": subject.compactions(self.session.database)}
 
     def update(self, key: str, values: list[object]) -> Answer:
-        """Adds one to `a` of each row named, many rows to a commit."""
+        """Adds one to `a` of each given row, many rows per commit."""
         database = self.session.database
         database.autocommit = False
         for first in range(0, len(values), UPDATES_PER_COMMIT):
@@ -159,7 +159,7 @@ class Process:
         return {}
 
     def change_rows(self, kind: str, first_id: int, count: int) -> Answer:
-        """Changes rows one by one, in turns by a statement and without SQL; the seconds of each way."""
+        """Changes rows one by one, alternately by a statement and without SQL; returns the seconds of each."""
         changes = CHANGES[kind]
         by_sql, bare = [], []
         with closing(subject.BareStore(self.folder, self.catalog)) as store:
@@ -170,13 +170,13 @@ class Process:
         return {"by_sql": by_sql, "bare": bare}
 
     def execute(self, sql: str) -> Answer:
-        """Runs any statement; its seconds."""
+        """Runs any statement; returns its seconds."""
         start = time.perf_counter()
         self.session.cursor.execute(sql)
         return {"seconds": time.perf_counter() - start}
 
     def warm_spark(self) -> Answer:
-        """From now on statements of this session run on Spark, which a statement on a scratch table starts."""
+        """Statements of this session run on Spark from now on; a statement on a scratch table starts it."""
         self.session.cursor.execute("set seachange.local_rows = 0")
         self.session.cursor.execute("create table warm (id bigint primary key, k text)")
         self.session.cursor.execute("insert into warm select i, 'k' || i from generate_series(1, 10000) as r(i)")
@@ -185,7 +185,7 @@ class Process:
         return {}
 
     def memory(self) -> Answer:
-        """The highest memory of this process, and of the largest of those in which Spark runs kernels."""
+        """The peak memory of this process, and of the largest process in which Spark runs kernels."""
         return {"driver": memory_bytes_max(), "kernel": max(map(memory_bytes_max, kernel_processes()), default=0)}
 
     def span_changes(self, count: int) -> Answer:
@@ -208,7 +208,7 @@ class Process:
         return answer
 
     def query(self, sql: str) -> Answer:
-        """The seconds and the rows of any query, as JSON has them; or why it is refused."""
+        """The seconds and the rows of any query as JSON values, or the reason why it is rejected."""
         start = time.perf_counter()
         try:
             self.session.cursor.execute(sql)
@@ -228,7 +228,7 @@ class Process:
 
 
 def commit_in_threads(sessions: Sequence[Session], end: float) -> list[list[float]]:
-    """Each session in a thread; an error in one of them is an error of the whole."""
+    """Each session in a thread; an error in one of them is raised."""
     seconds: list[list[float] | BaseException] = [[] for _ in sessions]
 
     def run(number: int) -> None:

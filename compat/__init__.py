@@ -1,1 +1,1 @@
-"""The clients of PostgreSQL against `seachange serve`: what each of them can do."""
+"""Clients of PostgreSQL against `seachange serve`: which features work."""

@@ -1,4 +1,4 @@
-"""Tries every client against a server of its own and prints client x feature; `--help` tells the options."""
+"""Runs every client against a server of its own and prints client x feature; `--help` lists the options."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _try_once(client: Client, command: list[str], control: bool) -> list[Cell]:
 
 
 def run(command: list[str], url: str, errors: int) -> list[str]:
-    """The lines that a client prints; what else it has to say is in its log."""
+    """The lines that a client prints; other output goes to its log."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     try:
         done = subprocess.run(

@@ -13,7 +13,7 @@ CLIENTS_FOLDER = Path(__file__).resolve().parent / "clients"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """`prepare` gives the command that the URL is added to; it raises Unavailable."""
+    """`prepare` returns the command to which the URL is added; it raises Unavailable."""
 
     name: str
     prepare: Callable[[str], list[str]]

@@ -1,4 +1,5 @@
-"""Environments of the clients, installed under `.compat` on demand with pinned versions; never in the project's own."""
+"""Environments of the clients, installed under `.compat` on demand with pinned versions; separate from the project's
+own."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ INSTALL_SECONDS_MAX = 300
 
 
 class Unavailable(Exception):
-    """A client cannot be had on this machine: it is skipped, and the table says why."""
+    """A client is not available on this machine: it is skipped, and the table gives the reason."""
 
 
 @cache
 def python() -> Path:
-    """The interpreter that has the drivers and tools written in Python."""
+    """The interpreter with the drivers and tools written in Python."""
     folder = HOME / "python"
     _make_once(folder, HERE / "requirements.txt", _create_python)
     return folder / "bin" / "python"
@@ -73,7 +74,7 @@ def java() -> Path:
 
 @cache
 def jars() -> Path:
-    """The folder of Liquibase's libraries, PostgreSQL's JDBC driver among them."""
+    """The folder of Liquibase's libraries, including PostgreSQL's JDBC driver."""
     return node() / "liquibase" / "dist" / "liquibase" / "internal" / "lib"
 
 
@@ -94,7 +95,7 @@ def pgbench() -> Path:
 
 
 def _make_once(folder: Path, pins: Path, create: Callable[[Path, Path], None]) -> None:
-    """Makes an environment if it is absent or its pins have changed."""
+    """Creates an environment if it is missing or its pins have changed."""
     wanted = hashlib.sha256(pins.read_bytes() + sys.version.encode()).hexdigest()
     stamp = folder / ".stamp"
     if stamp.exists() and stamp.read_text() == wanted:

@@ -1,6 +1,6 @@
-"""The features of one client, as functions that raise when something is not as it should be.
+"""The features of one client, as functions that raise if the result is wrong.
 
-Runs in the environments of the clients: knows nothing but Python's own library.
+Runs in the environments of the clients: uses the standard library only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PROBLEM_CHARACTERS = 300
 
 
 class Features:
-    """In the order in which they are checked: a later one may need what an earlier one has made."""
+    """In the order in which they are checked: a later one may need the objects of an earlier one."""
 
     def __init__(self) -> None:
         self._checks: dict[str, Check] = {}
@@ -28,7 +28,7 @@ class Features:
         return add
 
     def run(self) -> None:
-        """Checks all of them against the server that the command line names."""
+        """Checks all of them against the server named on the command line."""
         (url,) = sys.argv[1:]
         for name, check in self._checks.items():
             print(json.dumps({"feature": name, "problem": _problem_of(check, url)}), flush=True)

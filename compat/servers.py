@@ -1,4 +1,4 @@
-"""The servers that clients are tried against, each with an empty database of the same name and role."""
+"""The servers that clients are run against, each with an empty database of the same name and role."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serve_seachange() -> Iterator[str]:
 
 @contextmanager
 def serve_postgresql() -> Iterator[str]:
-    """The same of PostgreSQL itself: what fails there is a mistake in the check."""
+    """The URL of PostgreSQL itself: a feature that fails there is an error in the check."""
     with LocalPostgres(fsync=False, version=CONTROL_VERSION) as server:
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute(f"create role {ROLE} superuser login password '{PASSWORD}'")

@@ -1,4 +1,4 @@
-"""What was found, as a table for the terminal and as one for the documentation."""
+"""The results as a table for the terminal and as one for the documentation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_text(cells: Sequence[Cell]) -> str:
 
 
 def as_markdown(cells: Sequence[Cell]) -> str:
-    """One line for each client: what works, and what does not with its reason."""
+    """One line per client: what works, and what does not, with the reason."""
     lines = ["| client | works | does not |", "| --- | --- | --- |"]
     for client in dict.fromkeys(cell.client for cell in cells):
         own = [cell for cell in cells if cell.client == client]

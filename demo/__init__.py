@@ -1,1 +1,1 @@
-"""The demonstration: a table of a million rows changes shape, eight times, while two processes read and write it."""
+"""The demonstration: the schema of a table with a million rows changes eight times while two processes use it."""

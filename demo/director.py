@@ -1,4 +1,5 @@
-"""Runs the story on Seachange: loads, starts traffic and a worker, makes the changes one by one, and judges."""
+"""Runs the story on Seachange: loads the tables, starts traffic and a worker, makes the changes one by one, and
+checks."""
 
 from __future__ import annotations
 
@@ -88,12 +89,12 @@ class Director:
             self._workers.pop().stop()
 
     def _worker_of(self, node: str | None) -> Worker | None:
-        """None if it is a client's."""
+        """None if it is a client's node."""
         pid = self.scene.process_of(node or "")
         return next((worker for worker in self._workers if str(worker.pid) == pid), None)
 
     def _kill_worker(self, node: str) -> str:
-        """The one that runs a job; gives its name."""
+        """Kills the worker that runs a job; returns its name."""
         worker = self._worker_of(node)
         assert worker is not None
         self._workers.remove(worker)
@@ -170,7 +171,7 @@ class Director:
 
 
 def _is_to_be_killed(step: Step, progress: float, building_since: float) -> bool:
-    """In the middle of its work, whether or not a unit of it was told to be done."""
+    """In the middle of its work, whether or not a unit has been reported as done."""
     if step.killed_at is None:
         return False
     return progress >= step.killed_at or time.monotonic() - building_since >= _KILL_AFTER_S

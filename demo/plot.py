@@ -1,4 +1,4 @@
-"""The picture: throughput and p99 over time, with the changes shaded, of both systems side by side."""
+"""The picture: throughput and p99 over time, with the changes shaded, for both systems side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same story on PostgreSQL, with the statements that lock: what the traffic sees meanwhile."""
+"""The same story on PostgreSQL, with the statements that lock: what the traffic experiences meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes of the demonstration: two of traffic, and the workers. None outlives it."""
+"""The processes of the demonstration: two of traffic, and the workers. All end with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def seachange_command(*arguments: str) -> list[str]:
 
 
 class TrafficProcess:
-    """Adds its transactions to the samples as it tells them."""
+    """Adds its transactions to the samples as it reports them."""
 
     def __init__(self, target: Sequence[str], number: int, scale: Scale, seed: int, samples: list[Sample]) -> None:
         command = [sys.executable, "-m", "demo.traffic", *target, "--number", str(number), "--seed", str(seed)]
@@ -46,7 +46,7 @@ class TrafficProcess:
         self._ready.set()
 
     def stop(self) -> None:
-        """After the transaction that it is at."""
+        """Stops after the current transaction."""
         with suppress(BrokenPipeError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -78,7 +78,7 @@ class Worker:
         return self._process.pid
 
     def kill(self) -> None:
-        """With SIGKILL: it has no time to say good-bye."""
+        """With SIGKILL: it cannot clean up."""
         self._process.kill()
         self._process.wait()
 
@@ -91,8 +91,8 @@ class Worker:
 
 
 class Request:
-    """A client of a moment that asks for a change; the job is left to the workers. It may take a while to end, as its
-    node foresees the work and begins to start Spark."""
+    """A short-lived client that requests a change; the job is left to the workers. It may take a while to end, since
+    its node expects the work and begins to start Spark."""
 
     def __init__(self, data: Path, step: Step) -> None:
         self._step = step

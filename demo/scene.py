@@ -1,4 +1,4 @@
-"""What there is to be seen at a moment: the director keeps it up, a view shows it."""
+"""The current state of the demonstration: the director updates it, a view shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demo.watch import JobState, Lease
 
 @dataclass
 class Act:
-    """A step, and how far it is."""
+    """A step, and its progress."""
 
     step: Step
     began: float | None = None

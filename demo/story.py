@@ -1,4 +1,4 @@
-"""What happens: the tables, their rows, and the changes, as data. The same text runs on Seachange and on PostgreSQL."""
+"""The story as data: the tables, their rows, and the changes. The same text runs on Seachange and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tables() -> tuple[str, ...]:
 
 
 def rows(scale: Scale) -> tuple[str, ...]:
-    """All e-mail addresses but two differ; half of the accounts have received a transfer from a neighbour."""
+    """All e-mail addresses but two are distinct; half of the accounts have received a transfer from a neighbour."""
     last = scale.accounts - 1
     return (
         "insert into accounts select i, 'owner ' || (i * 7919) % 1000003, 'DE' || (i * 104729) % 1000000007,"

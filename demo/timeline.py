@@ -1,4 +1,4 @@
-"""What the traffic saw, second by second, and the changes that lie over it. Pure."""
+"""The results of the traffic, second by second, and the changes during it. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sample:
-    """A transaction: when it was over, and how long after it was due."""
+    """A transaction: when it ended, and its latency from its due time."""
 
     at: float
     ms: float
@@ -39,7 +39,7 @@ class Timeline:
     marks: list[Mark] = field(default_factory=list)
 
     def seconds(self, width_s: float = 1.0) -> list[Second]:
-        """In bins of equal width; one in which nothing was done counts as such."""
+        """In bins of equal width; a bin without transactions counts as 0."""
         if not self.samples:
             return []
         first = min(sample.at for sample in self.samples)
@@ -66,7 +66,7 @@ class Timeline:
 
 
 def quantile(values: Iterable[float], percent: int) -> float:
-    """The least value that at least so many percent of the values do not exceed; 0 of none."""
+    """The smallest value that at least that many percent of the values do not exceed; 0 if there are none."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0.0
 
@@ -75,7 +75,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The last `width` values, as bars between 0 and the greatest of them."""
+    """The last `width` values, as bars between 0 and the largest of them."""
     shown = values[-width:]
     top = max(shown, default=0.0)
     return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] if top else _BARS[0] for value in shown)

@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def connect(data: str | None, postgresql: str | None) -> Any:
-    """Both are DB-API connections: what follows does not tell them apart."""
+    """Both systems are used through a DB-API connection."""
     if data is not None:
         import seachange  # noqa: PLC0415 - only one of the two is needed
 
@@ -75,11 +75,11 @@ class Traffic:
             due += 1 / rate
 
     def _told_to_stop(self, due: float) -> bool:
-        """Waits until the next transaction is due."""
+        """Waits until the next transaction is due; returns whether to stop."""
         return bool(select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))[0])
 
     def _one(self, kind: Callable[[], None], due: float, shown: bool = True) -> None:
-        """Runs one transaction, again if it met another; what it noted for later counts once it is committed."""
+        """Runs one transaction and retries it after a conflict; its notes count once it has committed."""
         self._count += 1
         state = self._chance.getstate()
         retries = 0

@@ -1,4 +1,4 @@
-"""The end: whether everything is as it must be, and the counts."""
+"""The final check: whether every row and constraint is as expected, and the counts."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class View(Protocol):
     ) -> None: ...
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """A line that stays on the screen."""
 
 
 def open_view(scene: Scene) -> View:
@@ -60,7 +60,7 @@ class LiveView:
 
 
 class LogView:
-    """Lines with the time since the start; the traffic in one of them every few seconds."""
+    """Lines with the time since the start; one line about the traffic every few seconds."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

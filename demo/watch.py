@@ -1,4 +1,4 @@
-"""Looks at a database through its `seachange.*` views, as any client could."""
+"""Observes a database through its `seachange.*` views, as any client could."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Watch:
         return [(stage, ms, rows) for stage, ms, rows in self.ask(_STAGES, number)]
 
     def spark(self, number: int) -> str | None:
-        """What the events say of the Spark application that did a job."""
+        """What the events report of the Spark application that ran a job."""
         events = self.ask(_SPARK, number)
         return str(events[-1][0]) if events else None
 

@@ -13,7 +13,7 @@ ATTEMPTS = 3
 
 
 class Contestant(ABC):
-    """A system; itself the store that traffic works on. Not more than one of traffic and changes use a connection."""
+    """A system, and the store that the traffic uses. Traffic and changes never use one connection at the same time."""
 
     _traffic: Traffic
 
@@ -31,10 +31,10 @@ class Contestant(ABC):
 
     @abstractmethod
     def _make(self, change: str, table: str) -> None:
-        """Makes the change; an error if the rows that are there are against it."""
+        """Makes the change; raises if existing rows violate it."""
 
     def attend(self, rows: int) -> Answer:
-        """Makes ready for traffic on a table with so many rows."""
+        """Prepares for traffic on a table with that many rows."""
         self._traffic = Traffic(self, rows)
         # Python's collector of cycles stops every thread; the slowest transactions shall be those of the database.
         gc.collect()
@@ -49,7 +49,8 @@ class Contestant(ABC):
         return self._traffic.stop()
 
     def change(self, change: str) -> Answer:
-        """The seconds until the change is made; one that loses against the traffic is tried again, some times."""
+        """The seconds until the change is made; a change that loses a conflict with the traffic is retried a few
+        times."""
         start = time.perf_counter()
         for attempt in range(ATTEMPTS):
             try:
@@ -62,7 +63,7 @@ class Contestant(ABC):
         return {"seconds": time.perf_counter() - start, "attempts": attempt + 1}
 
     def probe(self, change: str) -> Answer:
-        """Whether a constraint is refused that a row of the table is against."""
+        """Whether a constraint is rejected that a row of the table violates."""
         try:
             self._make(change, PROBE)
         except Exception as error:  # noqa: BLE001 - of any driver: told

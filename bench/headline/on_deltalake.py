@@ -22,7 +22,7 @@ NEW_TYPE = pa.decimal128(14, 3)
 
 class DeltaLake(Contestant):
     def create(self, folder: str, source: str) -> Answer:
-        """Rows in the order of their ids, so that statistics tell in which file one is."""
+        """Rows are sorted by id, so that the statistics show which file contains one."""
         rows = pq.read_table(source).cast(SCHEMA).sort_by("id")
         write_deltalake(Path(folder) / "t", rows)
         against = pa.table([[1], [-1], [0.0], [None], [None]], schema=SCHEMA)
@@ -77,7 +77,7 @@ class DeltaLake(Contestant):
 
 
 def type_of(name: str) -> pa.DataType:
-    """Of a value as traffic has it."""
+    """The type of a value of the traffic."""
     return SCHEMA.field(name).type if name in SCHEMA.names else pa.int32()
 
 

@@ -25,7 +25,7 @@ MESSAGE_LENGTH_MAX = 160
 
 
 class Store(Protocol):
-    """One transaction each."""
+    """Each method is one transaction."""
 
     def read(self, row_id: int) -> None: ...
 
@@ -37,7 +37,7 @@ class Store(Protocol):
 
 
 class Traffic:
-    """At most one thread at a time works on the store."""
+    """At most one thread at a time uses the store."""
 
     def __init__(self, store: Store, rows: int) -> None:
         self._store = store
@@ -56,7 +56,8 @@ class Traffic:
         self._thread.start()
 
     def stop(self) -> Answer:
-        """The seconds of each transaction from when it was due, how long there was traffic, and what failed."""
+        """The latency of each transaction from its due time in seconds, the duration of the traffic, and the
+        failures."""
         self._until.set()
         self._thread.join()
         elapsed = time.perf_counter() - self._begun

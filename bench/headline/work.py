@@ -28,7 +28,7 @@ SEED = 20_261_117
 
 class Work:
     def open(self, seachange: str = "", postgresql: str = "") -> Answer:
-        """Both are DB-API connections: what follows does not tell them apart."""
+        """Both systems are used through a DB-API connection."""
         self._connection: Any = (
             subject.connect(seachange, None) if seachange else psycopg.connect(postgresql, autocommit=True)
         )
@@ -48,7 +48,7 @@ class Work:
         return {}
 
     def work(self, mix: str, rows: int, seconds: float) -> Answer:
-        """Transactions of one statement each, for so long."""
+        """Runs transactions of one statement each for the given time."""
         kinds = [kind for kind, share in MIXES[mix].items() for _ in range(share)]
         done = failed = 0
         begun = time.perf_counter()

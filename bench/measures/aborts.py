@@ -1,4 +1,4 @@
-"""Transactions that fail because the schema changed under them, here and in the peers."""
+"""Transactions that fail because the schema changed during them, here and in the peers."""
 
 import time
 from collections import Counter
@@ -29,7 +29,7 @@ CHANGES = (
 
 
 def under_load(context: Context) -> Iterable[Reading]:
-    """Three nodes write without rest while a fourth changes the table again and again."""
+    """Three nodes write in a closed loop while a fourth changes the table repeatedly."""
     scale = context.scale
     transactions, changes = 0, 0
     errors: Counter[str] = Counter()

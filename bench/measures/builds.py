@@ -1,4 +1,5 @@
-"""What moves the rows of a large table: an index, two of them, another type of a column; warm sessions everywhere."""
+"""Changes that move the rows of a large table: one index, two indexes, another type of a column; all sessions are
+warm."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,7 @@ DROPPED = {name: f"drop constraint by_{name}" for name in ADDED}
 
 @contextmanager
 def large_table(context: Context, rows: int) -> Iterator[Client]:
-    """A node with the bulk rows in base segments, whose statements are Spark's."""
+    """A node with the bulk rows in base segments, whose statements run on Spark."""
     with run_subject() as subject:
         subject.request("open", folder=str(context.folder(f"seachange-{rows}")))
         subject.request("load", source=str(write_source(context.scratch, rows)))
@@ -49,7 +50,7 @@ def build_seconds(subject: Client, setting: str) -> float:
 
 
 def one_index(context: Context) -> Iterable[Reading]:
-    """On a text column, over three others that make the same of the same rows."""
+    """An index on a text column, over three other ways to build the same one."""
     scale = context.scale
     source = write_source(context.scratch, scale.rows)
     ours: list[float] = []
@@ -105,7 +106,7 @@ def conversion(context: Context) -> Iterable[Reading]:
 
 
 def two_indexes(context: Context) -> Iterable[Reading]:
-    """By one statement, which reads the rows once, over two."""
+    """Two indexes by one statement, which reads the rows once, over two statements."""
     together: list[float] = []
     apart: list[float] = []
     with large_table(context, context.scale.rows) as subject:

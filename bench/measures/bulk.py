@@ -50,7 +50,7 @@ def load_time(context: Context) -> Iterable[Reading]:
 
 
 def load_memory(context: Context) -> Iterable[Reading]:
-    """Peak memory of a load of twice the rows, over that of the load; both are more than a sort may keep in memory."""
+    """Peak memory of a load of twice the rows, over that of the load; both exceed what a sort may keep in memory."""
     rows = context.scale.rows
     ours, theirs = interleave(
         context.scale.rounds,

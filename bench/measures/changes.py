@@ -1,4 +1,4 @@
-"""Schema changes that move no bytes: whatever the table's size, and while other nodes write it."""
+"""Schema changes that move no bytes: for any size of the table, and while other nodes write to it."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ names = (f"c{number}" for number in count())
 
 
 def change_ms(client: Client, statements: Sequence[str] = STATEMENTS, undo: str | None = None) -> float:
-    """Milliseconds of a statement, the mean of these; `undo` leaves the table as it was, and is not measured."""
+    """The mean milliseconds of a statement; `undo` restores the table and is not measured."""
     name = next(names)
     seconds: list[float] = [client.request("execute", sql=text.format(name=name))["seconds"] for text in statements]
     if undo is not None:
@@ -46,7 +46,7 @@ def change_ms(client: Client, statements: Sequence[str] = STATEMENTS, undo: str 
 
 
 def any_size(context: Context) -> Iterable[Reading]:
-    """The same changes of a large table and of a small one, in turns."""
+    """The same changes of a large table and of a small one, alternately."""
     scale = context.scale
     with ExitStack() as stack:
         large, small = (stack.enter_context(run_subject()) for _ in range(2))
@@ -67,7 +67,7 @@ def any_size(context: Context) -> Iterable[Reading]:
 
 @contextmanager
 def loaded_nodes(folder: str, catalog: str | None, rows: int, scale_seconds: float) -> Iterator[None]:
-    """Nodes that write the table without rest."""
+    """Nodes that write to the table in a closed loop."""
     with ExitStack() as stack:
         nodes = [stack.enter_context(run_load()) for _ in range(NODES)]
         for number, node in enumerate(nodes):
@@ -83,14 +83,14 @@ def loaded_nodes(folder: str, catalog: str | None, rows: int, scale_seconds: flo
 
 
 def open_apart(node: Client, number: int, folder: str, rows: int, catalog: str | None = None) -> None:
-    """Each has rows of its own: a conflict of two writers is not the schema's doing."""
+    """Each has rows of its own, so that no conflict is caused by two writers of one row."""
     share = rows // NODES
     first_id = (number + 1) * IDS_PER_NODE
     node.request("open", folder=folder, catalog=catalog, first_row=number * share, rows=share, first_id=first_id)
 
 
 def capacity(node: Client, seconds: float) -> float:
-    """Transactions a second of one session that has nothing to wait for."""
+    """Transactions per second of one session that never waits."""
     node.request("start")
     time.sleep(seconds)
     answer = node.request("stop")

@@ -1,4 +1,4 @@
-"""Durable single-row commits of one session: against the peers, and against its own past."""
+"""Durable single-row commits of one session: compared with the peers, and with earlier commits of the same table."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ FIRST_COMMITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A peer, how it is opened, and what its commits promise."""
+    """A peer, how it is opened, and what its commits guarantee."""
 
     name: str
     peer: str
@@ -71,7 +71,7 @@ def against_own_past(context: Context) -> Iterable[Reading]:
 
 
 def first_and_later(context: Context, round_number: int) -> tuple[float, float]:
-    """Milliseconds of a median commit, early and late in the life of one table."""
+    """Milliseconds of a median commit, early and late in the lifetime of one table."""
     earlier = context.scale.commits_earlier
     folder = context.folder(f"later/{round_number}")
     with run_subject() as subject:

@@ -1,4 +1,4 @@
-"""What constraints cost: INSERT ... SELECT into a table with a unique and a foreign key, over one with neither."""
+"""The cost of constraints: INSERT ... SELECT into a table with a unique and a foreign key, over one without."""
 
 import time
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Tables:
         )
 
     def fill(self, name: str, code: str, parent: str) -> float:
-        """Seconds of filling a fresh table from the source."""
+        """Seconds to fill a new table from the source."""
         cursor = self.database.cursor()
         cursor.execute(
             f"create table {name} (id bigint primary key, code bigint {code}, parent bigint {parent}, note text)"

@@ -1,4 +1,4 @@
-"""Clients that write the same few rows, of one process and of several: their rate, and the conflicts that they saw."""
+"""Clients of one process and of several that write to the same few rows: their rate, and the conflicts they saw."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ CONFLICTS = ("40001", "40P01")
 
 
 def window(folder: Path, seconds: float, blocks: bool) -> tuple[float, int]:
-    """Transactions per second of all sessions together, and the conflicts that their clients saw."""
+    """Transactions per second of all sessions, and the conflicts that their clients saw."""
     make_tables(folder)
     until = threading.Event()
     clients = [Client(folder, n, blocks, until) for n in range(SESSIONS)]
@@ -40,7 +40,7 @@ def window(folder: Path, seconds: float, blocks: bool) -> tuple[float, int]:
 
 
 def processes_window(folder: Path, seconds: float) -> tuple[float, int]:
-    """The same of several processes, each with one session."""
+    """The same for several processes with one session each."""
     make_tables(folder)
     with ExitStack() as stack:
         nodes = [stack.enter_context(run_hot_rows()) for _ in range(PROCESSES)]

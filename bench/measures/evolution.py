@@ -28,7 +28,7 @@ REST_SECONDS = 0.02
 
 @dataclass
 class Rounds:
-    """What one side did, one value for each round."""
+    """The results of one side, one value per round."""
 
     alone: list[float] = field(default_factory=list)
     changed: list[float] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Side:
         return stack.enter_context(run_module(name, "bench.headline.work", Path(sys.executable)))
 
     def round(self, mix: str, seconds: float) -> None:
-        """Alone, then with changes."""
+        """Work alone, then with changes."""
         self.rounds.alone.append(self._work(mix, seconds, changing=False))
         self.rounds.changed.append(self._work(mix, seconds, changing=True))
 

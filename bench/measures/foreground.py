@@ -1,4 +1,4 @@
-"""What a schema change costs those who work meanwhile: transactions on a large table while an index on it is built."""
+"""The cost of a schema change for concurrent transactions: on a large table while an index on it is built."""
 
 import time
 from collections.abc import Iterable, Sequence

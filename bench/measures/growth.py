@@ -38,7 +38,7 @@ class Build:
 
 
 def load(context: Context, rows: int) -> Path:
-    """A database with so many rows, loaded by a process whose memory does not count."""
+    """A database with that many rows, loaded by a process whose memory is not measured."""
     folder = context.folder(f"grown-{rows}")
     source = write_source(context.scratch, rows)
     with run_subject() as loader:
@@ -51,7 +51,7 @@ def load(context: Context, rows: int) -> Path:
 
 
 def build_alone(context: Context, rows: int) -> Build:
-    """The best of some builds: of a single one, what the machine does besides is a large part."""
+    """The best of several builds, since a single one depends much on other load of the machine."""
     folder = load(context, rows)
     with run_subject() as subject:
         subject.request("open", folder=str(folder), key="")
@@ -85,7 +85,7 @@ def per_row(build: Build) -> Sample:
 
 
 def resume(context: Context) -> Iterable[Reading]:
-    """The time that two processes work on a build when the first is killed in the middle, over one undisturbed."""
+    """The time that two processes work on a build when the first is killed in the middle, over an undisturbed build."""
     folder = load(context, context.scale.rows)
     (folder / "seachange.toml").write_text(SETTINGS)
     with run_subject() as first, run_subject() as second:
@@ -103,7 +103,7 @@ def resume(context: Context) -> Iterable[Reading]:
 
 
 def work_until(client: Client, seconds: float) -> float:
-    """Begins a build and kills the process after that time."""
+    """Starts a build and kills the process after that time."""
     start = time.monotonic()
     client.send("execute", sql=BUILD)
     time.sleep(seconds)
@@ -112,7 +112,7 @@ def work_until(client: Client, seconds: float) -> float:
 
 
 def finish(client: Client) -> float:
-    """The seconds from when the node has taken the build up until it is done, by the history."""
+    """The seconds from when the node resumed the build until it is done, by the event log."""
     deadline = time.monotonic() + WAIT_SECONDS_MAX
     while time.monotonic() < deadline:
         ((status, seconds),) = client.request("query", sql=STATUS)["rows"]
@@ -124,7 +124,7 @@ def finish(client: Client) -> float:
 
 
 def layouts(context: Context) -> Iterable[Reading]:
-    """Rows that were written in many layouts, over the same rows in one."""
+    """Rows that were written in many layouts, over the same rows in one layout."""
     note = f"{LAYOUTS} layouts over one"
     with run_subject() as subject:
         subject.request("open", folder=str(context.folder("layouts")), key="")
@@ -153,7 +153,7 @@ def grow_by_layouts(subject: Client, table: str, added_first: bool) -> None:
 
 
 def columns(context: Context) -> Iterable[Reading]:
-    """Statements on a wide table, over the same on a narrow one."""
+    """Statements on a wide table, over the same statements on a narrow one."""
     note = f"{WIDE} columns over {NARROW}"
     with run_subject() as subject:
         subject.request("open", folder=str(context.folder("columns")), key="")
@@ -172,7 +172,7 @@ def columns(context: Context) -> Iterable[Reading]:
 
 
 def compared(subject: Client, context: Context, name: str, text: str, large: str, small: str, note: str) -> Reading:
-    """Milliseconds of a statement on two tables, in turns, after a first run on each."""
+    """Milliseconds of a statement on two tables, alternately, after a first run on each."""
 
     def milliseconds(table: str) -> float:
         sql = text.format(table=table)

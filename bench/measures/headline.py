@@ -43,7 +43,7 @@ CHANGE_SECONDS_MAX = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Who has the traffic and who makes the changes; they may be the same."""
+    """The process with the traffic and the one that makes the changes; they may be the same."""
 
     traffic: Client
     changer: Client
@@ -67,7 +67,7 @@ class Window:
 
 
 def window_of(answer: dict[str, Any]) -> Window:
-    """The rate is that of what succeeded; where nothing did, the whole time was waited."""
+    """The rate counts successful transactions; if there was none, the whole time was spent waiting."""
     seconds = sorted(answer["seconds"])
     elapsed = answer["elapsed"]
     p99 = seconds[max(0, -(-len(seconds) * 99 // 100) - 1)] if seconds else elapsed
@@ -127,7 +127,7 @@ PREPARED = (
 
 @contextmanager
 def systems(context: Context) -> Iterator[list[System | Absence]]:
-    """All of them; PostgreSQL's ways share a server, and each has a copy of the table that was loaded once."""
+    """All systems; the variants of PostgreSQL share a server, and each has a copy of the table that was loaded once."""
     batched: dict[str, Way] = {change.name: AS_CAREFUL for change in CHANGES}
     batched["type"] = BATCHED_BEFORE
     ways = {"plain": PLAIN, "careful": CAREFUL, "batched": batched}
@@ -151,7 +151,7 @@ def headline(context: Context) -> Iterable[Reading | Absence]:
 
 
 def lines_of(system: System | Absence, context: Context) -> list[Reading | Absence]:
-    """A line for each change, whatever becomes of the system."""
+    """A line for each change, even if the system fails."""
     if isinstance(system, Absence):
         return [*absences(system.name, system.reason)]
     try:
@@ -176,7 +176,8 @@ def absence(system: str, change: Change, reason: str) -> Absence:
 
 
 def compare(system: System, pair: Pair, context: Context) -> list[Reading | Absence]:
-    """All changes of one system; one that fails leaves the table as it was, or the system is of no use any more."""
+    """All changes of one system; a change that fails must leave the table as it was, or the system is not used
+    further."""
     rate = context.scale.rate
     pair.traffic.request("attend", rows=context.scale.rows)
     # The first transactions open files and fill caches.

@@ -30,7 +30,7 @@ class Server:
         self._connection = connection
 
     def load(self, folder: Path, rows: int) -> None:
-        """Rows first, their key after: its faster way."""
+        """Rows first, then their key: the faster way."""
         path = folder / "rows.csv"
         with duckdb.connect() as connection:
             connection.execute(f"copy ({rows_sql(rows)}) to '{path}' (format csv, header false)")
@@ -47,12 +47,12 @@ class Server:
         self.settle()
 
     def settle(self) -> None:
-        """What earlier statements left to be done is done before the next is measured."""
+        """Finishes the background work of earlier statements before the next one is measured."""
         self._connection.execute("vacuum analyze t")
         self._connection.execute("checkpoint")
 
     def execute(self, sql: str) -> float:
-        """Runs any statement; its seconds."""
+        """Runs any statement; returns its seconds."""
         start = time.perf_counter()
         self._connection.execute(sql)
         return time.perf_counter() - start
@@ -67,7 +67,7 @@ class PostgresTemplate:
 
     @contextmanager
     def copied(self) -> Iterator[str]:
-        """The address of a copy, which is gone after the block."""
+        """The address of a copy, which is dropped after the block."""
         url = f"{self._server.url.rsplit('/', 1)[0]}/copied"
         with psycopg.connect(self._server.url, autocommit=True) as connection:
             connection.execute(f"create database copied template {self._name} strategy file_copy".encode())

@@ -30,7 +30,7 @@ def serve(server: object) -> None:
 
 
 def claim_output() -> TextIO:
-    """Keeps the real output for answers; what a library prints goes to standard error."""
+    """Keeps standard output for answers; what libraries print goes to standard error."""
     own = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return own
@@ -46,7 +46,7 @@ def answer(handlers: Mapping[str, Handler], request: dict[str, Any]) -> Answer:
 
 
 def plain_rows(rows: Iterable[Iterable[object]]) -> list[list[object]]:
-    """Rows as JSON has them: numbers of all kinds as floats, everything else that it does not know as text."""
+    """Rows as JSON values: numbers of all kinds as floats, unknown types as text."""
     return [[plain_value(value) for value in row] for row in rows]
 
 
@@ -57,7 +57,7 @@ def plain_value(value: object) -> object:
 
 
 def time_each(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:
-    """The seconds that the action took for every item."""
+    """The seconds that the action took for each item."""
     seconds = []
     for item in items:
         start = time.perf_counter()
@@ -67,7 +67,7 @@ def time_each(action: Callable[[Item], object], items: Iterable[Item]) -> list[f
 
 
 def span(kinds: Mapping[str, str], count: int, attempt: Callable[[str, int], bool]) -> Answer:
-    """One transaction after the other, each with a schema change within; `attempt` tells whether it committed."""
+    """One transaction after the other, each with a schema change during it; `attempt` returns whether it committed."""
     texts = [text for _, text in zip(range(count), cycle(kinds.values()), strict=False)]
     failed = sum(not attempt(text, number) for number, text in enumerate(texts))
     return {"failed": failed, "transactions": count, "kinds": list(kinds)}

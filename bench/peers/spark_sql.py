@@ -1,4 +1,4 @@
-"""Plain Spark SQL: an index as anybody would write one, by repartitionByRange, a sort and a write of Parquet."""
+"""Plain Spark SQL: an index as users would write one, by repartitionByRange, a sort and a write of Parquet."""
 
 import os
 import time
@@ -13,7 +13,7 @@ PARTITIONS = 16
 
 class Peer:
     def open(self, folder: str) -> Answer:
-        """A session with all cores of this machine, which has run something."""
+        """A session with all cores of this machine that has run a query."""
         self.spark = (
             SparkSession.builder.master("local[*]")
             .config("spark.ui.enabled", "false")
@@ -27,7 +27,7 @@ class Peer:
         return {"cores": os.cpu_count()}
 
     def build(self, source: str, target: str, key: str, row_key: str) -> Answer:
-        """Writes the entries of an index on the key; the seconds that it took."""
+        """Writes the entries of an index on the key; returns its seconds."""
         start = time.perf_counter()
         self._write(self.spark.read.parquet(source), key, row_key, target)
         return {"seconds": time.perf_counter() - start}

@@ -155,7 +155,7 @@ def sizes_of(scale_factor: float) -> Sizes:
 
 
 def generate(folder: Path, scale_factor: float) -> dict[str, Path]:
-    """The rows of each table as a Parquet file of DuckDB's making, sorted by their keys."""
+    """Writes the rows of each table as a Parquet file, sorted by key."""
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
     with duckdb.connect() as connection:
         create_tables(connection, sizes_of(scale_factor))
@@ -175,7 +175,7 @@ def create_tables(connection: Connection, sizes: Sizes) -> None:
 
 
 def update(source: Path, target: Path, table: str) -> None:
-    """What the file holds once the update of its table is done, as another file in the same order."""
+    """The contents of the file after the update of its table, as another file in the same order."""
     condition, assignments = UPDATES[table]
     changed = ", ".join(
         f"(case when {condition} then {value} else {column} end)::decimal(15, 2) as {column}"

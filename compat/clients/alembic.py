@@ -1,4 +1,4 @@
-"""Alembic: revisions forth and back, each in a transaction, and what autogenerate finds."""
+"""Alembic: upgrades and downgrades, each in a transaction, and the results of autogenerate."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def engine_of(url: str) -> sa.Engine:
 
 @contextmanager
 def project(url: str) -> Iterator[Config]:
-    """A folder of revisions as `alembic init` and `alembic revision` make it."""
+    """A folder of revisions as `alembic init` and `alembic revision` create it."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "versions").mkdir()
         (Path(folder) / "env.py").write_text(ENVIRONMENT)

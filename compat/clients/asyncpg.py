@@ -1,4 +1,4 @@
-"""asyncpg: everything in binary, types asked of the server, cursors, COPY, pools."""
+"""asyncpg: all values in binary, types queried from the server, cursors, COPY, pools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Talk = Callable[[Any], Awaitable[None]]
 
 
 def connected(name: str) -> Callable[[Talk], Talk]:
-    """A feature that is given a connection."""
+    """A feature that gets a connection."""
 
     def add(talk: Talk) -> Talk:
         async def run(url: str) -> None:

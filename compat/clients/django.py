@@ -48,7 +48,7 @@ def configure(url: str) -> None:
 
 
 def checked(name: str) -> Callable[[Check], Check]:
-    """A feature with a connection of its own: what another has left behind is not in its way."""
+    """A feature with a connection of its own, so that it does not depend on the others."""
 
     def add(check: Check) -> Check:
         def run(url: str) -> None:

@@ -1,4 +1,4 @@
-"""Liquibase: a change log forth and back, and the change log that it makes of a database."""
+"""Liquibase: updates and rollbacks of a change log, and the change log that it generates from a database."""
 
 from __future__ import annotations
 

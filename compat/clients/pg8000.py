@@ -1,4 +1,4 @@
-"""pg8000: Python alone, both of its interfaces."""
+"""pg8000, a driver in pure Python: both of its interfaces."""
 
 from __future__ import annotations
 

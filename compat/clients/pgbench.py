@@ -1,4 +1,4 @@
-"""pgbench: its tables and standard scripts, unchanged, in each mode of its queries."""
+"""pgbench: its tables and standard scripts, unchanged, in each query mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pgbench(url: str, *arguments: str) -> str:
 
 
 def run_script(url: str, *arguments: str) -> None:
-    """With two clients for some seconds; none of them may fail."""
+    """Runs two clients for some seconds; neither may fail."""
     told = pgbench(url, "-n", "-c", "2", "-j", "2", "-T", SECONDS, *arguments)
     done = re.search(r"number of transactions actually processed: (\d+)", told)
     failed = re.search(r"number of failed transactions: (\d+)", told)
@@ -40,7 +40,7 @@ def print_rate(told: str) -> None:
 
 
 def check_sums(url: str) -> None:
-    """What every transaction of pgbench's keeps equal."""
+    """Checks the sums that every transaction of pgbench keeps equal."""
     with psycopg.connect(url) as connection:
         (sums,) = connection.execute(
             "select (select sum(abalance) from pgbench_accounts), (select sum(delta) from pgbench_history)"

@@ -1,4 +1,4 @@
-"""psql: its commands that look at the catalogs, scripts, COPY, variables, and Ctrl-C."""
+"""psql: its catalog commands, scripts, COPY, variables, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ grant select on book to reader;
 
 
 def psql(url: str, *arguments: str, given: str = "", plain: bool = True) -> str:
-    """What psql prints; it fails at the first error."""
+    """The output of psql, which stops at the first error."""
     form = ["-A", "-t"] if plain else []
     command = [PSQL, "-X", "-q", "-v", "ON_ERROR_STOP=1", *form, *arguments, url]
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=SECONDS_MAX)
@@ -299,7 +299,7 @@ def interrupt(url: str) -> None:
 
 
 def await_text(terminal: int, wanted: str, again: bytes = b"") -> None:
-    """Reads until it is there, and sends something again at every silence."""
+    """Reads until the text appears, and sends the input again after each silence."""
     found, deadline = "", time.monotonic() + SECONDS_MAX / 4
     while wanted not in found:
         if time.monotonic() > deadline:

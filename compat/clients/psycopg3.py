@@ -57,7 +57,7 @@ def values_in_binary(url: str) -> None:
 
 
 def check_values(url: str, binary: bool) -> None:
-    """There and back through a column of each type, and through a cast of a parameter."""
+    """Values survive a round trip through a column of each type, and through a cast of a parameter."""
     form = "%b" if binary else "%s"
     with connect(url) as connection:
         connection.execute("drop table if exists v")

@@ -1,4 +1,4 @@
-"""SQLAlchemy 2: a schema with everything, the ORM on it, its reflection, and PostgreSQL's own statements."""
+"""SQLAlchemy 2: a schema with every feature, the ORM on it, its reflection, and PostgreSQL's own statements."""
 
 from __future__ import annotations
 

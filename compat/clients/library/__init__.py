@@ -1,1 +1,1 @@
-"""An application of Django's with models of its own."""
+"""A Django application with models of its own."""

@@ -1,4 +1,4 @@
-"""Fields, keys, constraints and indexes as applications have them."""
+"""Fields, keys, constraints and indexes as applications use them."""
 
 from __future__ import annotations
 
