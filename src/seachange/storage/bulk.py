@@ -41,6 +41,14 @@ class Distinct:
     nulls_distinct: bool = True
 
 
+def repeated_keys(rows: str, unique: Distinct) -> str:
+    """A query for a key that several rows of a query have."""
+    names = [column_name(c) for c in unique.columns]
+    present = " AND ".join(f"{name} IS NOT NULL" for name in names) if unique.nulls_distinct else "true"
+    listed = ", ".join(names)
+    return f"SELECT {listed} FROM ({rows}) WHERE {present} GROUP BY ALL HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+
+
 def sort_into_segments(
     connection: duckdb.DuckDBPyConnection,
     source: pa.RecordBatchReader | pa.Table,

@@ -4,13 +4,14 @@ The stream is held by the sorter's own DuckDB, which spills to disk. One query p
 another the keys of removed ones. Single rows appear only as the hashes that the commit lists, so that a bulk change
 conflicts with any other write, lock or reference to one of its rows.
 
-**Invariant:** the transaction had written nothing to the table before: the stream's old values are committed rows.
+**Invariant:** the stream's old values are the rows that the transaction sees. Where it has written one of their entries
+before, the entry leaves the earlier file or the memory for the files of this change, with the base that it has there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,18 +19,19 @@ import pyarrow.compute as pc
 from seachange import errors
 from seachange.engine.buffer.row_writer import duplicate_key
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.buffer.write_buffer import StagedFile
+from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
 from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
+from seachange.engine.bulk.own_entries import OwnEntries, Stamp
 from seachange.engine.constraints.computed_values import filler_of
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.reads.row_reads import RowReads
-from seachange.model.ids import ColumnId, IndexId
+from seachange.model.ids import ColumnId, IndexId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
-from seachange.storage.bulk import Distinct
+from seachange.storage.bulk import Distinct, repeated_keys
 from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.sorter import Sorter
@@ -37,6 +39,7 @@ from seachange.storage.sorter import Sorter
 # The stream as the sorter holds it: a column of old values for each column of the table, and one of new values for each
 # assigned column.
 _HELD = "held"
+_STAMPED = "stamped"
 
 
 def old_name(column_id: ColumnId) -> str:
@@ -45,6 +48,13 @@ def old_name(column_id: ColumnId) -> str:
 
 def new_name(column_id: ColumnId) -> str:
     return f"n{column_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    plan: EntryPlan
+    stamp: Stamp
+    segments: list[Segment]
 
 
 class BulkChange:
@@ -56,6 +66,7 @@ class BulkChange:
     ) -> None:
         self._txn = txn
         self._reads = reads
+        self._references = txn.schema.references_to(plan.table)
         self._plan = plan
         self._filler = filler_of(txn, plan)
         self._given = list(assigned or ())
@@ -63,7 +74,9 @@ class BulkChange:
         computed = self._filler.columns_from([*self._given, *self._drawn]) if self._filler is not None else []
         computed += self._drawn
         self._assigned = None if assigned is None else {column.id: column for column in (*self._given, *computed)}
-        self._written: list[tuple[EntryPlan, list[Segment]]] = []
+        self._written: list[_Written] = []
+        # What is left of the entries that the transaction had written before.
+        self._rest: dict[IndexId, IndexBuffer] = {}
 
     @property
     def changed(self) -> Set[ColumnId]:
@@ -73,11 +86,11 @@ class BulkChange:
     @property
     def segments(self) -> list[Segment]:
         """The segments of the new rows in the primary index."""
-        return [s for plan, segments in self._written if plan.is_primary for s in segments if _is_data(s)]
+        return [s for each in self._written if each.plan.is_primary for s in each.segments if _is_data(s)]
 
     def removed(self, index_id: IndexId) -> list[Segment]:
         """The segments of the keys that were removed from an index."""
-        found = [s for plan, segments in self._written if plan.index.id == index_id for s in segments]
+        found = [s for each in self._written if each.plan.index.id == index_id for s in each.segments]
         return [segment for segment in found if not _is_data(segment)]
 
     def run(self, rows: pa.RecordBatchReader) -> int:
@@ -88,8 +101,12 @@ class BulkChange:
                 self._check_nulls(sorter)
                 for plan in self._txn.client.interrupts.each(self._plan.entries):
                     self._write(sorter, plan)
-                staged = [file for plan, segments in self._written for file in self._stage(plan, segments)]
+                staged = [file for written in self._written for file in self._stage(written)]
                 self._check_current(staged)
+        if self._rest:
+            table_id, indexes = self._plan.table.id, self._txn.buffer.indexes
+            before = {index_id: buffer for index_id, buffer in indexes.items() if buffer.plan.table_id == table_id}
+            self._txn.buffer.replace(table_id, before | self._rest)
         for file in staged:
             self._txn.buffer.stage(self._txn.buffer.of(file.plan), file)
         reach("bulk.written")
@@ -136,32 +153,61 @@ class BulkChange:
     # One index.
 
     def _write(self, sorter: Sorter, plan: EntryPlan) -> None:
-        key = self._key(plan)
-        went = self._entries(plan, key, old_name)
-        if self._assigned is None:
-            self._remove(sorter, plan, went)
+        key, stored = self._key(plan), [c for c, _ in plan.columns]
+        if self._assigned is not None and not plan.is_primary and not self._changes(plan, stored):
             return
-        stored = [c for c, _ in plan.columns]
-        if not plan.is_primary and not self._changes(plan, stored):
-            return
-        if not plan.behaviour.writes:
-            self._remove(sorter, plan, went)
-            return
+        gone, taken = self._entries(plan, key, old_name), self._entries(plan, key, self._held)
         moves = self._changes(plan, key)
-        unique = self._unique(plan) if moves else None
-        self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, unique)
-        if moves:
-            same = " AND ".join(f"w.{column_name(c)} IS NOT DISTINCT FROM t.{column_name(c)}" for c in key)
-            taken = self._entries(plan, key, self._held)
-            self._remove(sorter, plan, f"SELECT w.* FROM ({went}) w ANTI JOIN ({taken}) t ON {same}")  # noqa: S608
+        is_put = self._assigned is not None and plan.behaviour.writes
+        own = self._own(sorter, plan, f"{gone} UNION ALL {taken}" if moves else gone)
+        if is_put:
+            unique = self._unique(plan) if moves else None
+            stamp = Stamp(self._txn.snapshot.seq, fresh=False, moves=moves)
+            self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, stamp, own, unique)
             if unique is not None:
-                self._check_existing(sorter, plan, unique)
+                self._check_unique(sorter, plan, unique, is_sorted=own is None)
+        if is_put and moves:
+            same = " AND ".join(f"w.{column_name(c)} IS NOT DISTINCT FROM t.{column_name(c)}" for c in key)
+            gone = f"SELECT w.* FROM ({gone}) w ANTI JOIN ({taken}) t ON {same}"  # noqa: S608 - named by id
+        if not is_put or moves:
+            stamp = Stamp(self._txn.snapshot.seq, fresh=False, moves=True)
+            self._sort(sorter, plan, gone, SegmentKind.TOMBSTONES, stamp, own)
+        if own is not None:
+            self._rest[plan.index.id] = own.rest()
 
-    def _remove(self, sorter: Sorter, plan: EntryPlan, sql: str) -> None:
-        self._sort(sorter, plan, sql, SegmentKind.TOMBSTONES, None)
+    def _own(self, sorter: Sorter, plan: EntryPlan, touched: str) -> OwnEntries | None:
+        buffer = self._txn.buffer.indexes.get(plan.index.id)
+        if buffer is None or buffer.is_empty:
+            return None
+        return OwnEntries(self._txn, sorter, self._plan.table, plan, buffer, touched)
 
-    def _sort(self, sorter: Sorter, plan: EntryPlan, sql: str, kind: SegmentKind, unique: Distinct | None) -> None:
-        self._written.append((plan, self._files.write(plan, sql, kind, unique)))
+    def _sort(
+        self,
+        sorter: Sorter,
+        plan: EntryPlan,
+        sql: str,
+        kind: SegmentKind,
+        stamp: Stamp,
+        own: OwnEntries | None,
+        unique: Distinct | None = None,
+    ) -> None:
+        if own is None:
+            self._written.append(_Written(plan, stamp, self._files.write(plan, sql, kind, unique)))
+            return
+        sorter.keep(_STAMPED, own.stamped(sql, stamp))
+        for base, fresh, moves in sorter.ask(f"SELECT DISTINCT base, fresh, moves FROM {_STAMPED}"):  # noqa: S608 - our own
+            group = Stamp(Seq(base), fresh, moves or kind is SegmentKind.TOMBSTONES)
+            if kind is SegmentKind.TOMBSTONES and fresh and not self._is_referenced(plan):
+                # No committed entry has the key.
+                continue
+            rows = f"SELECT * FROM {_STAMPED} WHERE base = {base} AND fresh = {fresh} AND moves = {moves}"  # noqa: S608
+            segments = self._files.write(plan, rows, kind, fresh=fresh and kind is SegmentKind.DATA)
+            self._written.append(_Written(plan, group, segments))
+        sorter.drop(_STAMPED)
+
+    def _is_referenced(self, plan: EntryPlan) -> bool:
+        """Whether rows may refer to keys of the index: those that are given up are looked for in them."""
+        return any(key.parent_index == plan.index.id for _, key in self._references)
 
     def _key(self, plan: EntryPlan) -> list[ColumnId]:
         return [c for c, _ in plan.columns[: plan.key_width]]
@@ -194,13 +240,15 @@ class BulkChange:
             return None
         return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
 
-    def _check_existing(self, sorter: Sorter, plan: EntryPlan, unique: Distinct) -> None:
-        """Raises on the first new key that belongs to a row outside the statement."""
+    def _check_unique(self, sorter: Sorter, plan: EntryPlan, unique: Distinct, is_sorted: bool) -> None:
+        """Raises on the first new key that belongs to a row outside the statement, or to two of its rows, where one
+        sort has not found those."""
         table = self._plan.table
         # Columns are named by id: a column that will replace another has the same name, and entries may contain both.
         columns = [replace(table.column_by_id[c], name=column_name(c)) for c in self._key(plan)]
-        parts = self._reads.index_parts(table, plan.index)
-        rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
+        parts, buffer = self._reads.index_parts(table, plan.index), self._txn.buffer.indexes.get(plan.index.id)
+        overlay = buffer.overlay() if buffer is not None else Overlay()
+        rows = plan_scan(table, plan.index, columns, parts, overlay, self._txn.parts.warehouse, "existing")
         own = " AND ".join(f"e.{c} IS NOT DISTINCT FROM h.{c}" for c in map(column_name, self._key(plan)))
         equals = "=" if unique.nulls_distinct else "IS NOT DISTINCT FROM"
         same = " AND ".join(f"n.{c} {equals} r.{c}" for c in map(column_name, unique.columns))
@@ -211,19 +259,22 @@ class BulkChange:
         sql = f"SELECT {names} FROM ({new}) n JOIN ({rest}) r ON {same} LIMIT 1"  # noqa: S608 - named by id
         for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
             raise unique.duplicate(hit)
+        if not is_sorted:
+            for hit in sorter.ask(repeated_keys(new, unique)):
+                raise unique.duplicate(hit)
 
-    def _stage(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
-        moves = self._changes(plan, self._key(plan))
-        for segment in segments:
-            yield self._files.stage(plan, segment, self._txn.snapshot.seq, moves)
+    def _stage(self, written: _Written) -> Iterator[StagedFile]:
+        for segment in written.segments:
+            yield self._files.stage(written.plan, segment, written.stamp.base, written.stamp.moves)
 
     def _check_current(self, staged: Sequence[StagedFile]) -> None:
-        """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions."""
+        """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions of the
+        rows that it is the first to write."""
         if not self._txn.statement.context.waits:
             return
         with self._txn.epoch.lock:
             changed = self._txn.epoch.conflicts.find_listed(
-                [(f.hashes, f.base) for f in staged if f.hashes is not None]
+                [(f.hashes, f.base) for f in staged if f.hashes is not None and f.base == self._txn.snapshot.seq]
             )
         if changed is not None:
             raise errors.RowChanged(seq=changed)

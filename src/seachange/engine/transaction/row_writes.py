@@ -146,11 +146,8 @@ class RowWrites:
             return count
 
     def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
-        """Not where the transaction has written to the table already, or a change of a key goes on to other rows."""
+        """Not where a change of a key goes on to other rows."""
         state = self.state
-        own = (state.buffer.indexes.get(index.id) for index in table.maintained)
-        if any(buffer is not None and not buffer.is_empty for buffer in own):
-            return False
         changed = {column.id for column in assigned or ()}
         filler = filler_of(state, state.parts.write_plan(table))
         if filler is not None:
