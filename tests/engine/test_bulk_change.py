@@ -295,17 +295,22 @@ def test_values_are_converted_alike(node: Node, assignment: str):
 
 
 @pytest.mark.parametrize(
-    ("index", "conflicts"), [("create index i on t (v)", False), ("create unique index i on t (v)", True)]
+    ("index", "loaded", "conflicts"),
+    [
+        ("create index i on t (v)", 12, False),
+        ("create unique index i on t (v)", 7, False),
+        ("create unique index i on t (v)", 12, True),
+    ],
 )
-def test_a_load_beside_a_change_of_other_rows(tmp_path: Path, index: str, conflicts: bool):
-    """They conflict only if they may bring the same key of a unique index."""
+def test_a_load_beside_a_change_of_other_rows(tmp_path: Path, index: str, loaded: int, conflicts: bool):
+    """They conflict only if they bring the same key of a unique index."""
     with closing(open_quiet(tmp_path)) as node, closing(Session(node)) as one, closing(Session(node)) as two, in_bulk():
         one.execute("create table t (id int primary key, v int)")
         one.execute(index)
         one.execute("insert into t values (1, 1), (2, 2)")
         two.execute("begin isolation level repeatable read")
         two.execute("update t set v = v + 10 where v = 2")
-        load = pa.table({"id": pa.array([7, 8], pa.int32()), "v": pa.array([7, 8], pa.int32())}).to_reader()
+        load = pa.table({"id": pa.array([7, 8], pa.int32()), "v": pa.array([loaded, 8], pa.int32())}).to_reader()
         one.in_transaction(lambda txn: txn.writes.insert_arrow(txn.schema.table(None, "t"), load))
         if conflicts:
             with pytest.raises(errors.SerializationFailure):

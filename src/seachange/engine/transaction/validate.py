@@ -13,9 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
+from seachange.engine.bulk.entry_files import hash_entries
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.transaction.read_check import find_concerned
 from seachange.model.ids import IndexId, KeyHash, Seq, TableId
@@ -105,14 +108,23 @@ def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segm
         buffer = txn.buffer.indexes.get(segment.index_id)
         if buffer is None:
             continue
-        # A bulk insert brings keys that no row had; so may a bulk update. To compare key by key would take long.
-        # Where several rows may have a key, it is the rows that conflict, in the primary index.
-        is_key = buffer.plan.holds_rows or buffer.plan.unique_width
-        if is_key and any(f.brings_keys and f.hashes is not None and f.base < seq for f in buffer.staged):
-            raise conflict_with(seq)
+        # A bulk insert brings keys that no row had; so may a bulk update. Where several rows may have a key, it is the
+        # rows that conflict, in the primary index.
+        listed = [f for f in buffer.staged if f.brings_keys and f.hashes is not None and f.base < seq]
+        if any(_may_share_key(buffer.plan, file.segment, segment) for file in listed):
+            own = np.concatenate([file.hashes for file in listed if file.hashes is not None])
+            if len(np.intersect1d(own, hash_entries(txn, buffer.plan, segment, moves=True))):
+                raise conflict_with(seq)
         for entry in buffer.entries.values():
             if entry.base < seq and _holds(txn, buffer.plan, segment, entry.key):
                 raise conflict_with(seq)
+
+
+def _may_share_key(plan: EntryPlan, one: Segment, other: Segment) -> bool:
+    """Entries of a secondary index may have the same unique key and yet not the same key."""
+    if not plan.holds_rows:
+        return bool(plan.unique_width)
+    return one.key_min <= other.key_max and other.key_min <= one.key_max
 
 
 def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], after: Seq, upto: Seq) -> None:
