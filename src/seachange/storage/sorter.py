@@ -110,6 +110,14 @@ class Sorter:
                 f"CREATE TEMP TABLE {name} AS {sql}", dict(scan.parameters) if scan is not None else None
             )
 
+    def keep_if_possible(self, name: str, sql: str) -> bool:
+        """The same, unless the query fails for the values that it reads: then there is no table."""
+        try:
+            self.keep(name, sql)
+        except (duckdb.DataError, duckdb.InvalidInputException):
+            return False
+        return True
+
     def append(self, name: str, rows: pa.Table) -> None:
         """Adds rows to a table, which the first ones create."""
         with sorting():

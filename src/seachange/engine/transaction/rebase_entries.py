@@ -20,7 +20,6 @@ from seachange import errors
 from seachange.engine.buffer.row_writer import RowWriter, duplicate_key
 from seachange.engine.buffer.staged import merge_deleted
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.bulk.bulk_rows import distinct_of
 from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
 from seachange.engine.constraints.computed_values import record_failures
@@ -34,6 +33,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType
 from seachange.model.segments import SegmentKind
 from seachange.storage.arrow import column_name
+from seachange.storage.bulk import repeated_keys
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import Key
 from seachange.storage.plan import Overlay, plan_scan
@@ -87,6 +87,7 @@ class TableRebase:
         with sorter_of(self._txn) as sorter:
             pairs = StagedPairs(self._txn, sorter, self._move, buffer)
             pairs.carry(self._at)
+            self._record(pairs.failed)
             pairs.derive(self._record)
             files = _Files(self, sorter, pairs)
             files.check_values()
@@ -226,9 +227,7 @@ class _Files:
         if unique is None:
             return
         names = [column_name(c) for c in unique.columns]
-        listed, entries = ", ".join(names), self._pairs.entries(plan, NEW, whole=False)
-        present = " AND ".join(f"{name} IS NOT NULL" for name in names) if unique.nulls_distinct else "true"
-        repeated = f"SELECT {listed} FROM ({entries}) WHERE {present} GROUP BY ALL HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+        entries = self._pairs.entries(plan, NEW, whole=False)
         key = [column_name(c) for c, _ in plan.columns[: plan.key_width]]
         columns = [replace(table.column_by_id[c], name=column_name(c)) for c, _ in plan.columns[: plan.key_width]]
         rest = plan_scan(
@@ -242,7 +241,7 @@ class _Files:
         others = f"SELECT r.* FROM ({rest.sql}) r ANTI JOIN ({before}) o ON {own}"  # noqa: S608 - named by id
         existing = f"SELECT {shown} FROM ({entries}) n JOIN ({others}) e ON {same} LIMIT 1"  # noqa: S608 - named by id
         scan = Scan(existing, rest.parameters, rest.relations)
-        for hit in (*self._sorter.fetch(repeated), *self._sorter.fetch(existing, scan)):
+        for hit in (*self._sorter.fetch(repeated_keys(entries, unique)), *self._sorter.fetch(existing, scan)):
             raise duplicate_key(table, plan, hit)
 
     def _committed(self, plan: EntryPlan) -> SnapshotParts:
@@ -252,7 +251,6 @@ class _Files:
         return self._txn.epoch.image(self._rebase.after.table, plan.index, at).parts(at)
 
     def _hidden(self, plan: EntryPlan) -> Overlay:
-        """The committed entries that the transaction has replaced or removed."""
-        buffer: IndexBuffer = self._txn.buffer.of(plan)
-        own = buffer.overlay()
-        return Overlay(hidden_keys=own.hidden_keys, hiding=own.hiding)
+        """The committed entries of rows in memory, which are removed by now and not added yet. Those of rows in files
+        are known from the pairs: a file may have the key of another row in a primary index."""
+        return Overlay(hidden_keys=self._txn.buffer.of(plan).overlay().hidden_keys)

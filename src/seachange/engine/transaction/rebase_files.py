@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from seachange.model.states import State
 from seachange.sql.duck.default_text import is_drawn
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import as_stored, stored_output
-from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.entries import as_assigned, columns_read, select_entries
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_columns
 from seachange.storage.projection import literal
@@ -73,6 +74,8 @@ class StagedPairs:
         self._sorter = sorter
         self._move = move
         self.table = move.old
+        # Columns to come that some row has no value for, and why.
+        self.failed = Failures()
         self._count = 0
         self._keep(*self._read(buffer))
         self._most = self._number(f"SELECT coalesce(max(place), 0) FROM {self.name}")  # noqa: S608 - our own
@@ -158,30 +161,51 @@ class StagedPairs:
         }
         computed = came | {c.id for table in tables for c in table.columns if c.conversion is not None}
         wanted = [column for column in now.columns if column.id in computed]
-        failed = Failures()
-        if wanted:
-            inputs = {
-                c
-                for table in tables
-                for column in table.columns
-                for expression in (column.conversion, column.origin, column.generated)
-                if expression is not None
-                for c in expression.columns
-            }
-            read = [c for c in before.columns if c.id in inputs or (c.id in computed and c.conversion is None)]
+        if wanted and not self._convert_in_duckdb(before, span, wanted):
+            self._convert_in_python(before, span, wanted)
+        self._select(now, {c.id for c in wanted}, {c.id: c for c in before.columns})
 
-            def convert(side: Side, rows: list[Row]) -> list[Row]:
-                given = _widen(rows, read, before.columns)
-                found, problems = carry(self._txn, given, before, span)
+    def _convert_in_duckdb(self, before: Table, span: Sequence[Table], wanted: Sequence[Column]) -> bool:
+        """Whether all rows have values. Generated columns are left to Python, which follows them through the
+        versions."""
+        if any(table.has_generated for table in (before, *span)):
+            return False
+        for side in (OLD, NEW):
+            names = ", ".join(f"{side.name(c.id)} AS {column_name(c.id)}" for c in before.columns)
+            rows = f"SELECT place, {names} FROM {self.name} WHERE {side.exists}"  # noqa: S608 - named by id
+            rows = _converted(before, rows)
+            for old, new in pairwise((before, *span)):
+                rows = _converted(new, _projected(old, new, rows))
+            values = ", ".join(f"{column_name(c.id)} AS {side.name(c.id)}" for c in wanted)
+            if not self._sorter.keep_if_possible(_computed(side), f"SELECT place, {values} FROM ({rows})"):  # noqa: S608
                 if side is NEW:
-                    failed.update(problems)
-                places = [now.columns.index(column) for column in wanted]
-                return [tuple([row[place] for place in places]) for row in found]
+                    self._sorter.drop(_computed(OLD))
+                return False
+        # A value that is missing, where there has to be one, is an error that names the column.
+        missing = " OR ".join(f"{NEW.name(c.id)} IS NULL" for c in wanted)
+        if self._sorter.ask(f"SELECT 1 FROM {_computed(NEW)} WHERE {missing} LIMIT 1"):  # noqa: S608 - named by id
+            for side in (OLD, NEW):
+                self._sorter.drop(_computed(side))
+            return False
+        return True
 
-            self._compute(read, wanted, convert)
+    def _convert_in_python(self, before: Table, span: Sequence[Table], wanted: Sequence[Column]) -> None:
+        tables, failed = (before, *span), Failures()
+        expressions = [e for t in tables for c in t.columns for e in (c.conversion, c.origin, c.generated) if e]
+        inputs = {c for expression in expressions for c in expression.columns} | {c.id for c in wanted}
+        read = [c for c in before.columns if c.id in inputs]
+        places = [span[-1].columns.index(column) for column in wanted]
+
+        def convert(side: Side, rows: list[Row]) -> list[Row]:
+            found, problems = carry(self._txn, _widen(rows, read, before.columns), before, span)
+            if side is NEW:
+                failed.update(problems)
+            return [tuple([row[place] for place in places]) for row in found]
+
+        self._compute(read, wanted, convert)
         check_converted(self._txn, self._move.now, failed)
-        known = {c.id: c for c in before.columns}
-        self._select(now, {c.id for c in wanted}, known)
+        known = self._move.now.column_by_id
+        self.failed |= {c: problem for c, problem in failed.items() if c in known and known[c].conversion is not None}
 
     def _select(self, now: Table, computed: Iterable[ColumnId], known: dict[ColumnId, Column]) -> None:
         """The pairs in the columns of a version, with values that `_compute` has left."""
@@ -383,6 +407,31 @@ class StagedPairs:
 
 def _computed(side: Side) -> str:
     return f"computed_{side.exists}"
+
+
+def _projected(old: Table, new: Table, rows: str) -> str:
+    """Rows of one version in the columns of the next, which may have taken the place of others."""
+    values = []
+    for column in new.columns:
+        name, before = column_name(column.id), old.column_by_id.get(column.id)
+        if before is not None:
+            is_same = before.type.duckdb == column.type.duckdb
+            value = name if is_same else f"CAST({name} AS {column.type.duckdb})"
+        elif column.origin is not None:
+            value = as_assigned(column.origin, column.type)
+        else:
+            value = literal(column.type, parse_canonical(column.type, column.frozen))
+        values.append(f"{value} AS {name}")
+    return f"SELECT place, {', '.join(values)} FROM ({rows})"  # noqa: S608 - named by id
+
+
+def _converted(table: Table, rows: str) -> str:
+    values = [
+        f"{as_assigned(column.conversion, column.type)} AS {column_name(column.id)}"
+        for column in table.columns
+        if column.conversion is not None
+    ]
+    return f"SELECT * REPLACE ({', '.join(values)}) FROM ({rows})" if values else rows  # noqa: S608 - named by id
 
 
 def _null(column: Column) -> str:
