@@ -61,6 +61,14 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockOwner:
+    """The open transaction block that a job belongs to: a session, and the process of its node (`name_process`)."""
+
+    session: str
+    process: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """`at` is the raise as of which backfills and validations read; `units` are the finished units of the current
     stage, each with the number of its op. `rows_total` is what all its work reads, `rows_before` what finished stages
@@ -101,6 +109,9 @@ class Job:
     settings: tuple[tuple[str, str], ...] = ()
     # Set for VACUUM jobs, which do not change the schema.
     upkeep: VacuumWork | None = None
+    # Set for the states that a transaction block publishes. Its COMMIT ends the job; without its owner the job is
+    # reverted, never continued.
+    owner: BlockOwner | None = None
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
 
@@ -194,6 +205,14 @@ class Job:
         return plan_remainder(self.change, self.progress, self.phase)
 
     @property
+    def is_publishable(self) -> bool:
+        """Whether nothing is left to do before the publication."""
+        if self.is_reverting or self.is_finished or self.queued is not None or self.upkeep is not None:
+            return False
+        following = next(iter(self.rest().stages), None)
+        return following is not None and following.is_publication and not following.raises
+
+    @property
     def stage(self) -> str:
         """The next step, in a word."""
         if self.queued is not None:
@@ -203,6 +222,8 @@ class Job:
         stages = () if self.is_finished else self.rest().stages
         if not stages:
             return ""
+        if self.owner is not None and self.is_publishable:
+            return "commit"
         if stages[0].raises and stages[0].type is not OpType.COLLECTION:
             return "drain"
         return str(stages[0].type)
@@ -214,6 +235,13 @@ JOB_CODEC = Codec(Job)
 def canceled(job: Job) -> JobFailure:
     """The failure of a job that was cancelled by a user."""
     problem = errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
+    return JobFailure(problem.sqlstate, str(problem), problem.hint)
+
+
+def rolled_back(job: Job) -> JobFailure:
+    """The failure of a job whose transaction block was rolled back, or has gone with its process."""
+    whose = f" of {job.owner.session}" if job.owner is not None else ""
+    problem = errors.QueryCanceled(reason=f"the rollback of its transaction block{whose}")
     return JobFailure(problem.sqlstate, str(problem), problem.hint)
 
 

@@ -81,6 +81,9 @@ def _failure_before(job: Job, changes: Changes) -> JobFailure | None:
         record = changes.read(job_id)
         if record is not None and record.status in (JobStatus.FAILED, JobStatus.CANCELED):
             other = read_job(record)
+            if other.owner is not None:
+                # A transaction block was rolled back: the statement is planned without it.
+                continue
             reason = other.failure.message if other.failure is not None else ""
             problem = errors.QueuedBehindFailure(behind=job_id, status=record.status, reason=reason)
             return JobFailure(problem.sqlstate, str(problem), problem.hint)

@@ -86,6 +86,14 @@ class JobRunner:
             self._on_update(job)
         return job
 
+    def run_to_publication(self, job: Job) -> Job:
+        """Runs the job of a transaction block: what comes before the publication, which is a part of the block's
+        COMMIT. A job that fails is reverted to its end."""
+        while not job.is_finished and not job.is_publishable:
+            job = self.step(job)
+            self._on_update(job)
+        return job
+
     def take(self, job: Job) -> Job:
         """Makes this node the owner of the job. A paused job continues, or is reverted."""
         status = JobStatus.RUNNING if job.status in (JobStatus.PAUSED, JobStatus.PENDING) else job.status

@@ -72,7 +72,9 @@ EXCLUSIONS: dict[ChangeKind, dict[ChangeKind, Exclusion]] = {
     ChangeKind.DROP: {**dict.fromkeys(ChangeKind, _AFTER_COMMIT), ChangeKind.LABEL: _LABELS},
 }
 _ASKED_FOR = Exclusion(ExclusionDecision.CANCEL, "that is what it asks for")
-_TOO_LATE = Exclusion(ExclusionDecision.WAIT, "the other is past its point of no return, and as good as done")
+_TOO_LATE = Exclusion(
+    ExclusionDecision.WAIT, "the other is past its point of no return, or belongs to a transaction block that decides"
+)
 
 
 def decide(running: ChangeKind, new: ChangeKind | CancelJob, cancellable: bool = True) -> Exclusion:

@@ -1,4 +1,4 @@
-"""Resource usage of this process: memory and priority."""
+"""This process: its memory and priority, and a name by which others can tell whether it is still there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from pathlib import Path
 _NICER = 10
 _NICEST = 19
 _STATM = Path("/proc/self/statm")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SPACE = Path("/proc/self/ns/pid")
+# The start time of a process, in its line of /proc behind the name, which may contain spaces.
+_STARTED = 19
 
 
 def resident_bytes() -> int:
@@ -28,3 +32,37 @@ def give_way() -> None:
         thread = threading.get_native_id()
         given = os.getpriority(os.PRIO_PROCESS, thread)
         os.setpriority(os.PRIO_PROCESS, thread, min(given + _NICER, _NICEST))
+
+
+def name_process() -> str:
+    """A name of this process that no other process ever has: the machine since its last start, the process number and
+    when it began. Empty if the system does not tell."""
+    where, number = _place(), os.getpid()
+    return f"{where} {number} {_started(number)}" if where else ""
+
+
+def is_gone(name: str) -> bool:
+    """Whether the process of that name is known to have ended: only processes of the same machine can know it."""
+    place, number, started = name.rsplit(" ", 2) if name else ("", "", "")
+    if not place or place != _place():
+        return False
+    try:
+        return _started(int(number)) != started
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    except OSError:
+        return False
+
+
+def _place() -> str:
+    """The machine, since its last start, and the processes that are numbered together."""
+    try:
+        return f"{_BOOT.read_text().strip()} {_SPACE.readlink()}"
+    except OSError:
+        return ""
+
+
+def _started(number: int) -> str:
+    """When a process began; empty if it has ended and is waited for."""
+    state, *facts = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return "" if state in "ZX" else facts[_STARTED - 1]

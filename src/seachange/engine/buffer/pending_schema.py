@@ -19,6 +19,7 @@ from seachange.model.schema.access import merge_access
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, Role, Sequence, View, is_relabelled, is_within, qualified_name
 from seachange.model.schema.rights import takes_rights
+from seachange.model.schema.synthetic import follow_published
 from seachange.model.states import State
 
 _Change = tuple[Descriptor | None, Descriptor | None]
@@ -42,6 +43,10 @@ class PendingSchema:
 
     def changed(self, id_: DescriptorId) -> bool:
         return id_ in self._changes
+
+    @property
+    def ids(self) -> tuple[DescriptorId, ...]:
+        return tuple(self._changes)
 
     def change(self, id_: DescriptorId) -> _Change | None:
         """The committed version when the transaction first changed the descriptor, and the pending one."""
@@ -89,13 +94,22 @@ class PendingSchema:
             else:
                 self._changes[id_] = before
 
-    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
+    def publish(self, before: Descriptor | None, after: Descriptor | None, published: Descriptor | None = None) -> None:
+        """`published`: the version that child transactions of this transaction have published since."""
         descriptor = after or before
         if descriptor is None:
             raise errors.Bug(detail="a descriptor change without a descriptor")
         known = self._changes.get(descriptor.id)
         self._journal.append((descriptor.id, known))
-        self._changes[descriptor.id] = (known[0] if known else before, after)
+        self._changes[descriptor.id] = (published or (known[0] if known else before), after)
+
+    def follow(self, id_: DescriptorId, published: Descriptor) -> None:
+        """Child transactions have published another version of a descriptor that it changes."""
+        before, after = self._changes[id_]
+        if before is not None and before.version != published.version:
+            if isinstance(after, Table) and isinstance(published, Table):
+                after = follow_published(after, published)
+            self._changes[id_] = (published, after)
 
     def rebase(self, newest: Mapping[DescriptorId, Descriptor]) -> bool:
         """Rebases the pending versions on versions that others have published, which is possible where one of the two
@@ -173,9 +187,8 @@ class PendingSchema:
         }
 
     def descriptor_changes(self) -> tuple[DescriptorChange, ...]:
-        return tuple(
-            descriptor_change(id_, before, after) for id_, (before, after) in self._changes.items() if before or after
-        )
+        changed = ((id_, *change) for id_, change in self._changes.items() if change[0] is not change[1])
+        return tuple(descriptor_change(id_, before, after) for id_, before, after in changed)
 
     def replaced(self) -> tuple[IndexId, ...]:
         """Primary indexes that the transaction drops or replaces."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seachange.engine.buffer.block_changes import BlockChanges
 from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.engine.buffer.declarations import Declarations
 from seachange.engine.buffer.pending_schema import PendingSchema
@@ -37,6 +38,8 @@ class TransactionState:
     snapshot: TransactionSnapshot
     buffer: WriteBuffer
     pending: PendingSchema
+    # Its schema changes in several stages.
+    block: BlockChanges
     declared: Declarations
     # Stays empty below SERIALIZABLE.
     read_set: ReadSet
@@ -88,6 +91,7 @@ def begin_state(
         snapshot=snapshot,
         buffer=WriteBuffer(),
         pending=pending,
+        block=BlockChanges(),
         declared=declared,
         read_set=read_set,
         shapes=shapes,

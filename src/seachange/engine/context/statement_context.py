@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from seachange.changer.job import Job
+from seachange.engine.context.child_transactions import ChildTransactions
 from seachange.engine.context.statement_calls import NamedStatements
 from seachange.model.schema.access import DEFAULT_ROLE
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
@@ -86,3 +87,5 @@ class StatementContext:
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
     lock_timeout_ms: int = 0
     waits: bool = False
+    # For changes in several stages inside a block.
+    children: ChildTransactions | None = None

@@ -80,6 +80,20 @@ class NodeChanges:
         with self._epoch.noticing_end():
             return self._epoch.catch_up()
 
+    def begin(self, versions: Sequence[tuple[Descriptor, Descriptor]], job: JobChange) -> Seq:
+        """Creates the job of a transaction block, and publishes the first versions of the tables that it changes.
+        Raises `RowChanged` if one of them is no longer what it was planned from."""
+
+        def build(request: CommitRequest) -> CommitRequest:
+            schema = self._epoch.schemas.newest
+            for before, _ in versions:
+                now = schema.find(before.id)
+                if now is None or now.version != before.version:
+                    raise errors.RowChanged(seq=request.validated)
+            return replace(request, descriptors=tuple(descriptor_change(b.id, b, a) for b, a in versions))
+
+        return self._commit(build, job)
+
     def publish(
         self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
     ) -> Seq:
@@ -154,7 +168,13 @@ class NodeChanges:
         for _ in range(ATTEMPTS_MAX):
             head = self.head()
             self._check_ours(job)
-            blank = CommitRequest(CommitId(self._parts.entropy.token(16)), validated=head, oldest=head, jobs=(job,))
+            blank = CommitRequest(
+                CommitId(self._parts.entropy.token(16)),
+                validated=head,
+                oldest=head,
+                jobs=(job,),
+                actor=self._drainer.actor,
+            )
             outcome = self._epoch.committer.submit(Submission(build(blank)))
             match outcome:
                 case Committed(seq=seq):

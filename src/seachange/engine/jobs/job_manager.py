@@ -7,17 +7,19 @@ record. Both only save work; correctness comes from the compare-and-set of every
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from seachange import errors
+from seachange.changer.block_stages import revert_at_once
 from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
-from seachange.changer.job import Job, read_job
+from seachange.changer.job import Job, canceled, job_change, read_job, rolled_back, written
 from seachange.changer.ports import Lost, Stopped
 from seachange.changer.queue import advance, is_due
 from seachange.changer.runner import JobRunner
+from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import CounterByName
 from seachange.engine.context.retention import Retention
@@ -25,8 +27,11 @@ from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
+from seachange.model.ids import Epoch
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.rules.release import RELEASES
+from seachange.runtime.faults import reach
+from seachange.runtime.process import is_gone
 
 # Begins a queued job, as `Begin` does, unless it is interrupted.
 BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
@@ -119,6 +124,24 @@ class JobManager:
             epoch.ended = epoch.ended or isinstance(lost.__cause__, errors.StaleNode)
             raise
 
+    def run_stages(self, job: Job, versions: Sequence[NextVersion], conditions: Conditions, epoch: EpochState) -> Job:
+        """Creates the job of a transaction block, which the caller holds, and runs it up to its publication, or to its
+        end if it fails."""
+        changes = NodeChanges(self._parts, epoch, Drainer(job.id, conditions.actor))
+        job = written(job, changes.begin(versions, job_change(job, f"began: {job.statement}")))
+        reach("job.created")
+        runner = self._runner(epoch, conditions, job)
+        with self._reachable(job.id, conditions.interrupts):
+            return runner.run_to_publication(job)
+
+    def revert(self, job_id: JobId) -> None:
+        """Reverts the job of a transaction block that has ended without COMMIT; raises `Lost` if it has moved on."""
+        record = self._parts.catalog.job(job_id)
+        if record is not None and record.status not in FINISHED:
+            job = read_job(record)
+            failure = canceled(job) if record.request is JobRequest.CANCEL else rolled_back(job)
+            revert_at_once(job, failure, NodeChanges(self._parts, self._epoch.live()))
+
     @contextmanager
     def _reachable(self, job_id: JobId, interrupts: SessionInterrupts) -> Iterator[None]:
         with self._lock:
@@ -156,6 +179,7 @@ class JobManager:
         try:
             if not self.paused and not self._stop.is_set():
                 self.nudge()
+                self._revert_cancelled()
                 self.take_up()
         except errors.Error:
             # The catalog is out of reach for now.
@@ -212,10 +236,21 @@ class JobManager:
             for record in unfinished
             if record.id not in held
             and (self.takes_up or record.epoch == own)
-            and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
             and self._can_run(record)
+            and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or self._has_left(record, live))))
             and is_due(record, open_ids)
         ]
+
+    def _has_left(self, record: JobRecord, live: Collection[Epoch]) -> bool:
+        """Whether the node that runs the job has ended. If the process of a transaction block is known to have gone,
+        its node has not to be expired first: it ends here, with all locks of the block."""
+        if record.epoch not in live:
+            return True
+        owner = read_job(record).owner
+        if owner is None or not is_gone(owner.process):
+            return False
+        self._parts.catalog.end_node(record.epoch)
+        return True
 
     def _can_run(self, record: JobRecord) -> bool:
         """A job is finished by the rules that it was planned with. A program that lacks them, or cannot read the
@@ -240,7 +275,9 @@ class JobManager:
         interrupts = SessionInterrupts()
         is_over = False
         try:
-            if self._has_begun(job_id, interrupts):
+            if self._is_left(job_id):
+                self.revert(job_id)
+            elif self._has_begun(job_id, interrupts):
                 conditions = Conditions(partial(self._pause, interrupts), interrupts, self._update)
                 is_over = self.run(job_id, conditions).is_finished
         except (Lost, Stopped):
@@ -256,6 +293,21 @@ class JobManager:
         if is_over:
             # A job that was queued behind it may be next.
             self.wake()
+
+    def _revert_cancelled(self) -> None:
+        """Reverts cancelled jobs of open transaction blocks of this node that no statement runs: a block may be idle
+        for long."""
+        with self._lock:
+            idle = self._held - self._running.keys()
+        for record in self._parts.catalog.jobs(unfinished=True):
+            if record.id in idle and record.request is JobRequest.CANCEL and read_job(record).owner is not None:
+                with suppress(Lost):
+                    self.revert(record.id)
+
+    def _is_left(self, job_id: JobId) -> bool:
+        """Whether it is the job of a transaction block. It is held as long as the block is open: it was left behind."""
+        record = self._parts.catalog.job(job_id)
+        return record is not None and read_job(record).owner is not None
 
     def _has_begun(self, job_id: JobId, interrupts: SessionInterrupts) -> bool:
         """Begins a queued job if its turn has come; returns whether the job can be run."""

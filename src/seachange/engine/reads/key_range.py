@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.encode.write_plan import EntryPlan
 from seachange.model.condition import Above, Among, Below, Condition, IsNull, MeetsCondition, StartsWith
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Table
@@ -45,14 +45,14 @@ class KeyPath:
         return self.plan.index.unique and self.is_whole, self.exact, len(self.columns), self.plan.is_primary
 
 
-def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) -> KeyPath | None:
+def choose_path(table: Table, entries: Sequence[EntryPlan], conditions: Sequence[Condition]) -> KeyPath | None:
     among = {c.column: c.values for c in conditions if isinstance(c, Among)}
     among |= {c.column: (None,) for c in conditions if isinstance(c, IsNull)}
     bounds: dict[ColumnId, list[Condition]] = {}
     for condition in conditions:
         if isinstance(condition, Above | Below | StartsWith):
             bounds.setdefault(condition.column, []).append(condition)
-    usable = [p for p in plan.entries if p.behaviour.reads and implies(conditions, p.predicate, table)]
+    usable = [p for p in entries if p.behaviour.reads and implies(conditions, p.predicate, table)]
     paths = [_path(table, p, among, bounds) for p in usable]
     return max((path for path in paths if path.columns), key=lambda path: path.rank, default=None)
 

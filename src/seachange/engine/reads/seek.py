@@ -53,7 +53,7 @@ def choose_access(
     txn: TransactionState, reads: RowReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> AccessPath:
     """The rows that meet the conditions, as `columns`, if an index leads to few of them."""
-    path = choose_path(table, txn.parts.write_plan(table), conditions)
+    path = choose_path(table, _readable(txn, table), conditions)
     if path is None or not columns:
         return AccessPath("no index on the columns of the conditions")
     is_covered = covers(path, columns)
@@ -67,7 +67,7 @@ def select_rows(
     txn: TransactionState, reads: RowReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> list[Row] | None:
     """Exactly the rows that meet the conditions, as `columns`; None if no index leads to few rows."""
-    path = choose_path(table, txn.parts.write_plan(table), conditions)
+    path = choose_path(table, _readable(txn, table), conditions)
     if path is None:
         return None
     needed = _needed(table, columns, conditions)
@@ -79,6 +79,12 @@ def select_rows(
         return None
     meets = compile_predicate(needed, conditions)
     return [row[: len(columns)] for row in rows if meets(row)]
+
+
+def _readable(txn: TransactionState, table: Table) -> list[EntryPlan]:
+    """One that was built in this transaction cannot be read as of an earlier snapshot."""
+    entries = txn.parts.write_plan(table).entries
+    return [plan for plan in entries if txn.block.is_readable(plan.index.id, txn.snapshot.seq)]
 
 
 def _needed(table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> list[Column]:

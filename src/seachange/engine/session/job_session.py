@@ -51,8 +51,11 @@ class JobStatement:
         self._turned = False
         self._noticed_us = node.parts.clock.steady_us()
 
+    def conditions(self) -> Conditions:
+        return Conditions(self._pause, self._interrupts, self._report, self._drain_ms, self._lock_ms, self._actor)
+
     def run(self, job_id: JobId) -> None:
-        conditions = Conditions(self._pause, self._interrupts, self._report, self._drain_ms, self._lock_ms, self._actor)
+        conditions = self.conditions()
         try:
             job = self._node.jobs.run(job_id, conditions)
         except Lost:

@@ -20,6 +20,7 @@ from seachange.engine.context.statement_context import AUTOCOMMIT, SessionFacts
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY
 from seachange.engine.session.admission import Admission
+from seachange.engine.session.block_jobs import BlockJobs
 from seachange.engine.session.cursors import CursorRows, OpenCursors
 from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, find_way, settings_kept
 from seachange.engine.session.job_session import SessionJobs
@@ -79,10 +80,18 @@ class Session:
             user, database, self.client.actor, self.settings, self._admission.check_setting, self.prepared
         )
         self._guard = Guard(node, self.client, self._duck, self.settings)
-        self._transactions = SessionTransactions(
-            node, facts, self.client, self._admission, self._state, self._guard, self._duck, self.notices
-        )
         self._jobs = SessionJobs(node, facts, self.client, self.notices)
+        self._transactions = SessionTransactions(
+            node,
+            facts,
+            self.client,
+            self._admission,
+            self._state,
+            self._guard,
+            self._duck,
+            self.notices,
+            BlockJobs(self._jobs),
+        )
         self._runner = StatementRunner(
             self._transactions, Pins(node, self.settings), self._duck, self._jobs, self.notices
         )

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 
 from seachange import errors
+from seachange.engine.context.child_transactions import ChildTransactions
 from seachange.engine.context.statement_context import BLOCK, SessionFacts, StatementContext, TransactionMode
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
@@ -40,7 +41,9 @@ class SessionTransactions:
         guard: Guard,
         duck: DuckSession,
         notices: list[str],
+        children: ChildTransactions,
     ) -> None:
+        self._children = children
         self._node = node
         self._facts = facts
         self._settings = facts.values
@@ -83,7 +86,9 @@ class SessionTransactions:
         if own is not None:
             # Searched first, whether the path names it or not.
             path = (own, *(name for name in path if name != OWN_SCHEMA))
-        return StatementContext(self._facts, self._admission.identity, path, typed.lock_timeout_ms, waits=True)
+        return StatementContext(
+            self._facts, self._admission.identity, path, typed.lock_timeout_ms, waits=True, children=self._children
+        )
 
     def begin(self, mode: TransactionMode = BLOCK, may_write: bool = True) -> Transaction:
         as_of = parse_as_of(self._settings.typed.as_of)

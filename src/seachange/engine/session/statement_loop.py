@@ -32,6 +32,7 @@ from seachange.engine.session.session_transactions import SessionTransactions
 from seachange.engine.session.shaped_port import shaped
 from seachange.engine.session.statement_guard import Guard
 from seachange.engine.transaction.transaction import Transaction
+from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.runtime.faults import reach
 from seachange.sql.change.running_changes import Busy
@@ -91,11 +92,13 @@ class StatementRunner:
         return labelled(transaction) if prepared.is_definition else self.port(transaction)
 
     def _wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
-        """Until other changes of the object are over; their result must be in the snapshot then."""
+        """Until other changes of the object are over. At READ COMMITTED their result must be in the snapshot then; at
+        other levels the newest definition is taken over."""
         self.jobs.statement().stand_behind(busy.jobs, in_block=True)
         head = transaction.state.epoch.catch_up()
         transaction.start_statement()
-        if transaction.state.snapshot.seq < head:
+        is_newest = transaction.state.isolation is Isolation.READ_COMMITTED
+        if is_newest and transaction.state.snapshot.seq < head:
             jobs = ", ".join(map(str, busy.jobs))
             raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
 
@@ -197,6 +200,7 @@ class StatementLoop:
         settings, attempt = self._settings.mark(), 0
         while True:
             committed = False
+            transaction = None
             try:
                 transaction = self._transactions.begin(mode, may_write)
                 try:
@@ -208,7 +212,9 @@ class StatementLoop:
                 committed = True
                 return result, job_id
             except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
-                if attempt == retries_max or not self._can_retry(problem, advisory_changes, sink):
+                # What child transactions have built is not built again each time.
+                has_children = transaction is not None and transaction.state.block.has_run
+                if attempt == retries_max or has_children or not self._can_retry(problem, advisory_changes, sink):
                     raise
                 attempt, mode = attempt + 1, replace(mode, is_contended=True)
                 del self._notices[notices:]

@@ -13,6 +13,7 @@ from seachange import errors
 from seachange.engine.buffer.row_locks import WriteLock
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.table_uses import TableUses
+from seachange.engine.transaction.block_stages import check_current
 from seachange.engine.transaction.transaction_locks import TransactionLocks
 from seachange.model.ids import DescriptorId, IndexId, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -35,19 +36,15 @@ class Definitions:
     locks: TransactionLocks
 
     def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
-        self.state.snapshot.check_writable()
-        if isinstance(before, Table):
-            self.uses.use(before)
-        self._declare(before, after)
+        self.declare(before, after)
         self.state.pending.publish(before, after)
         if isinstance(before, Table) and isinstance(after, Table):
             plan = self.state.parts.write_plan(after)
             self.state.buffer.rebase(plan, [entry.index.id for entry in plan.entries], self.state.snapshot.seq)
 
     def revive(self, dropped: Table, after: Table) -> None:
-        self.state.snapshot.check_writable()
         self._refuse_lost_values(dropped)
-        self._declare(None, after)
+        self.declare(None, after)
         self.state.pending.revive(dropped, after)
 
     def _refuse_lost_values(self, dropped: Table) -> None:
@@ -69,8 +66,11 @@ class Definitions:
                     instead="ALTER TYPE ... ADD VALUE brings the value back.",
                 )
 
-    def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
+    def declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """What the change conflicts by: the table, and every name that a relation or type is given or loses by it."""
+        self.state.snapshot.check_writable()
+        if isinstance(before, Table):
+            self.uses.use(before)
         for role in _roles_named(after) - _roles_named(before):
             self.state.declared.shares.setdefault(role_hash(role), self.state.snapshot.seq)
         if isinstance(before, Role) and (after is None or after.name != before.name):
@@ -89,7 +89,10 @@ class Definitions:
                 WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.state.declared.changed.keys())
             ]
             self.state.write_locks.lock(write_locks, LockPolicy.WAIT)
-            self.state.write_locks.check(write_locks, self.state.snapshot.seq)
+            check_current(self.state, before, write_locks)
+        if table is not None:
+            planned = self.state.block.planned_at(table.id, self.state.snapshot.seq)
+            self.state.declared.changed.setdefault(change_hash(table.id), planned)
         for key in keys:
             self.state.declared.changed.setdefault(key, self.state.snapshot.seq)
 

@@ -73,7 +73,12 @@ class Rebase:
         newest = epoch.schema(at).by_id
         self._check_objects({*newest, *epoch.schema(at).objects})
         planned = {id_: self._version_of(id_) for id_ in self._used}
-        outdated = [id_ for id_, version in planned.items() if id_ not in newest or newest[id_].version != version]
+        # A version of its own is compared with the published one by the catalog.
+        outdated = [
+            id_
+            for id_, version in planned.items()
+            if not self._txn.pending.changed(id_) and (id_ not in newest or newest[id_].version != version)
+        ]
         for id_ in outdated:
             if id_ in newest:
                 self._follow(newest[id_], at)
@@ -103,6 +108,15 @@ class Rebase:
         except BaseException:
             self._undo.reset(mark)
             raise
+
+    def adopt(self, before: Table, after: Table, at: Seq) -> None:
+        """The transaction itself has changed a table: what it has written conforms to `before`."""
+        if self._plan_of(before.id) is None:
+            self._txn.buffer.rebase(self._txn.parts.write_plan(after), (), at)
+            return
+        fit = self._txn.buffer.fits.get(before.id)
+        move = Move(before, (after,), fit.seq if fit is not None else self._txn.snapshot.seq)
+        rebase_writes(self._txn, self._reads, self._foreign_keys, [move], at)
 
     def _rebase(self, tables: Sequence[Table], at: Seq) -> None:
         for table in tables:

@@ -316,7 +316,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         descriptors=changes,
         raises=raises,
         generations=txn.pending.new_indexes(),
-        jobs=tuple(txn.declared.jobs),
+        jobs=(*txn.declared.jobs, *txn.block.records()),
         actor=txn.client.actor,
         reads=tuple({*txn.read_set.names, *draft.changed_rows}),
     )
@@ -346,6 +346,8 @@ def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
             return errors.StaleNode(node=epoch)
         case BelowFloor(floor=floor):
             return errors.SerializationFailure(detail=f"the transaction is older than the log's floor {floor}")
+        case Superseded(what=what) if what.startswith("job"):
+            return errors.SerializationFailure(detail=f"{what}, which this transaction began, was cancelled")
         case Superseded(what=what):
             return errors.SerializationFailure(detail=f"{what} was changed by a concurrent transaction")
         case Burned(commit_id=commit_id):

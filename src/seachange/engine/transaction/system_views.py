@@ -102,6 +102,7 @@ def _jobs(source: _Source) -> Iterator[Row]:
             job.can_be_canceled,
             record.request.value or None,
             names.get(record.epoch),
+            job.owner.session if job.owner is not None else None,
             _moment(record.created_us),
             _moment(record.updated_us),
         )
@@ -120,7 +121,7 @@ def _unreadable(record: JobRecord, problem: errors.UnreadableJob, node: str | No
     reason = (str(problem), problem.sqlstate, problem.hint)
     request = record.request.value or None
     times = (_moment(record.created_us), _moment(record.updated_us))
-    return (record.id, "", record.status.value, "", *unknown, *reason, False, request, node, *times)
+    return (record.id, "", record.status.value, "", *unknown, *reason, False, request, node, None, *times)
 
 
 def _eta(record: JobRecord, job: Job) -> dt.datetime | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.block_changes import ChangesState
 from seachange.engine.buffer.segment_staging import abandon
 from seachange.engine.buffer.transaction_state import begin_state
 from seachange.engine.constraints.foreign_key import ForeignKeys
@@ -23,10 +24,12 @@ from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.transaction.advance import advance, is_current
+from seachange.engine.transaction.block_stages import leave_stages, revert_stages
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.own_rows import OwnTables
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.row_writes import RowWrites
+from seachange.engine.transaction.staged_change import StagedChanges, adopt_newest
 from seachange.engine.transaction.submit import commit_transaction
 from seachange.engine.transaction.system_views import SystemViews
 from seachange.engine.transaction.transaction_jobs import TransactionJobs
@@ -72,6 +75,7 @@ class Transaction:
             undo=self.undo,
             definitions=self.definitions,
             own_rows=OwnTables(state, self.reads, self._foreign_keys),
+            blocks=StagedChanges(state, self.definitions, self._rebase),
             jobs=TransactionJobs(state),
             views=SystemViews(state),
         )
@@ -113,8 +117,10 @@ class Transaction:
 
     def renew_snapshot(self, seq: int) -> bool:
         """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
-        it can be shown what is committed now."""
-        if self.state.isolation is not Isolation.READ_COMMITTED or self.state.snapshot.is_held:
+        it can be shown what is committed now. A change of a table is planned again at every level."""
+        if self.state.isolation is not Isolation.READ_COMMITTED:
+            return adopt_newest(self.state, self._rebase)
+        if self.state.snapshot.is_held:
             return False
         self._forget_attempt()
         self._start()
@@ -168,9 +174,11 @@ class Transaction:
             # It is unknown whether the files are referred to: they stay intents of this epoch.
             raise
         except errors.Error:
+            revert_stages(self.state, ChangesState())
             self._abandon_staged()
             raise
         finally:
+            leave_stages(self.state)
             self._close()
 
     def _commit(self, resume: Callable[[], bool] | None) -> Seq | None:
@@ -199,6 +207,7 @@ class Transaction:
 
     def rollback(self) -> None:
         if self._is_open:
+            revert_stages(self.state, ChangesState())
             self._close()
             self._abandon_staged()
 

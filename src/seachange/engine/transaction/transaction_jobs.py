@@ -30,7 +30,9 @@ class TransactionJobs:
         return queued.id if queued is not None else None
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]:
-        return self.state.parts.catalog.jobs(unfinished=True)
+        """Those of others."""
+        found = self.state.parts.catalog.jobs(unfinished=True)
+        return tuple(record for record in found if not self.state.block.owns(record.id))
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
         if not self.state.rights.actor.superuser:
@@ -72,6 +74,8 @@ def ask_job(catalog: Catalog, job_id: JobId, request: JobRequest) -> None:
     record = _find(catalog, job_id)
     if request is JobRequest.CANCEL:
         _cancel(catalog, record)
+    elif record.status not in FINISHED and read_job(record).owner is not None:
+        raise errors.NotInPrerequisiteState(detail=f"job {job_id} belongs to a transaction block, and ends with it")
     elif record.status is JobStatus.REVERTING or not catalog.request_job(job_id, request):
         raise _refusal(_find(catalog, job_id))
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seachange.engine.buffer.block_changes import ChangesState
 from seachange.engine.buffer.declarations import DeclarationsMark
 from seachange.engine.buffer.segment_staging import abandon
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_locks import StepMark, WriteLocksMark
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.context.deferral import Deferral
+from seachange.engine.transaction.block_stages import follow_children, revert_stages
 from seachange.model.ids import DescriptorId
 
 
@@ -25,6 +27,7 @@ class Mark:
     shares: int
     deferral: Deferral
     rights: int
+    changes: ChangesState
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,16 @@ class Undo:
     def mark(self) -> Mark:
         state = self.state
         shares, deferral = len(state.declared.shares), self.foreign_keys.deferral
-        return Mark(state.buffer.mark(), state.pending.mark(), shares, deferral, state.rights.mark())
+        rights, changes = state.rights.mark(), state.block.state
+        return Mark(state.buffer.mark(), state.pending.mark(), shares, deferral, rights, changes)
 
     def reset(self, mark: Mark) -> None:
         """Undoes everything since `mark`."""
         state = self.state
+        revert_stages(state, mark.changes)
         state.declared.reset(mark.shares)
         state.pending.reset(mark.pending)
+        follow_children(state)
         self.foreign_keys.reset_deferral(mark.deferral)
         state.rights.reset(mark.rights)
         abandon(state, [segment.id for segment in state.buffer.reset(mark.buffer)])

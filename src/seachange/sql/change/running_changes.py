@@ -44,7 +44,8 @@ def check_change(change: Change, port: TransactionPort) -> None:
             new = classify(change, id_)
             if running is None or new is None:
                 continue
-            exclusion = decide(running, new, job.can_be_canceled)
+            # A transaction block is waited for: what it has changed may be rolled back with it.
+            exclusion = decide(running, new, job.can_be_canceled and job.owner is None)
             if exclusion.answer is not ExclusionDecision.PROCEED:
                 found[record.id] = exclusion
     if found:

@@ -25,6 +25,7 @@ from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
+from seachange.sql.change.block_change import check_supported, run_in_block
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_named_roles, check_plan, without_lost_roles
@@ -79,24 +80,26 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
     _refuse_unfit(plan)
-    if needs_job and not port.statement.is_autocommit and is_own_work(plan, port):
+    in_block = not port.statement.is_autocommit
+    if needs_job and in_block and is_own_work(plan, port):
         hold_database(statement, known.values(), port)
         run_own_change(plan, catalog, port, duck)
         notices.extend(plan.notices)
         return Result(command_tag(statement))
-    if needs_job and plan.change.empty:
-        # Rows may be inserted before the job is finished.
+    if needs_job and (plan.change.empty or in_block):
+        # Rows may be inserted before the job is finished. In a block, none of its states may reject rows of others.
         evaluated = evaluate_stable(statement, port)
         release = release_of(plan.change.release)
-        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release)
+        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release, in_block)
         at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
-    if needs_job and not port.statement.is_autocommit:
-        raise errors.FeatureNotSupported(
-            feature="this change of a table that has rows in a transaction block",
-            instead="Send the statement alone, outside of a block. EXPLAIN (DDL) shows what it takes.",
-        )
+    if needs_job and in_block:
+        check_supported(plan, catalog, port)
     hold_database(statement, known.values(), port)
     check_change(plan.change, port)
+    if needs_job and in_block:
+        run_in_block(text, plan, catalog, port, duck)
+        notices.extend(plan.notices)
+        return Result(command_tag(statement))
     after = catalog
     for stage in at_once:
         after = apply_ops(after, plan.ops(stage))
@@ -117,6 +120,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         port.jobs.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
     if not needs_job:
         port.definitions.fence(plan.change.fenced)
+        port.blocks.note(plan.change)
     notices.extend(plan.notices)
     if needs_job:
         sizes = {id_: port.reads.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}

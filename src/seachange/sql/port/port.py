@@ -30,7 +30,7 @@ from seachange.model.schema.rights import Right
 from seachange.model.schema.sequences import SequenceState
 from seachange.model.statements import OnCommit
 from seachange.planner.known_schema import TableSize
-from seachange.planner.plan import ChangePlan
+from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, Progress
 
 Row = tuple[Any, ...]
@@ -345,6 +345,30 @@ class OwnRowsPort(Protocol):
         """Builds indexes of such a table, or validates a constraint of it, over its rows."""
 
 
+class BlockPort(Protocol):
+    """Changes in several stages inside a transaction block."""
+
+    def note(self, change: Change) -> None:
+        """A change that the commit publishes as it is."""
+
+    def earlier(self, ids: Collection[DescriptorId]) -> Sequence[Change]:
+        """The changes of these descriptors, by this transaction block, that no job has taken along."""
+
+    def published(self, id_: DescriptorId) -> Descriptor | None:
+        """The newest version that other sessions know."""
+
+    def run(
+        self,
+        text: str,
+        plan: ChangePlan,
+        taken: Collection[Change],
+        first: Sequence[tuple[Descriptor, Descriptor]],
+        outcome: Sequence[tuple[Descriptor, Descriptor]],
+    ) -> None:
+        """Runs a change: its hidden states are published at once, `first` before all others, and the block goes on
+        with `outcome`, which its COMMIT publishes. `taken` are earlier changes that are a part of the plan."""
+
+
 class JobPort(Protocol):
     """Jobs: those of other statements, and that of this one."""
 
@@ -390,5 +414,6 @@ class TransactionPort:
     undo: UndoPort
     definitions: DefinitionPort
     own_rows: OwnRowsPort
+    blocks: BlockPort
     jobs: JobPort
     views: ViewPort

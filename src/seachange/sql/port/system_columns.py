@@ -30,6 +30,7 @@ SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
         "can_be_canceled": _BOOLEAN,
         "request": TEXT,
         "node": TEXT,
+        "session": TEXT,
         "created": _MOMENT,
         "updated": _MOMENT,
     },

@@ -1,0 +1,104 @@
+"""A change in several stages inside a transaction block: its hidden states are published by child transactions, and the
+block goes on with a synthetic version, in which the change is done.
+
+**Invariant:** child transactions see committed rows only. The entries of rows that the block has written, or writes
+later, are in its buffer, and become deltas with its COMMIT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from seachange import errors
+from seachange.changer.job import Job
+from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.context.child_transactions import NextVersion
+from seachange.engine.transaction.block_stages import follow_children
+from seachange.engine.transaction.definitions import Definitions
+from seachange.engine.transaction.rebase import Rebase
+from seachange.model.ids import DescriptorId, Seq, TableId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor
+from seachange.model.schema.synthetic import follow_published
+from seachange.planner.block_plan import first_stages
+from seachange.planner.plan import Change, ChangePlan
+from seachange.planner.stages import Phase, progress_after
+from seachange.runtime.faults import reach
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChanges:
+    """`BlockPort`."""
+
+    state: TransactionState
+    definitions: Definitions
+    rebase: Rebase
+
+    def note(self, change: Change) -> None:
+        if not self.state.mode.autocommit:
+            self.state.block.note(change)
+
+    def earlier(self, ids: Collection[DescriptorId]) -> tuple[Change, ...]:
+        return self.state.block.at_commit(ids)
+
+    def published(self, id_: DescriptorId) -> Descriptor | None:
+        return self.state.epoch.schemas.newest.find(id_)
+
+    def run(
+        self,
+        text: str,
+        plan: ChangePlan,
+        taken: Collection[Change],
+        first: Sequence[NextVersion],
+        outcome: Sequence[NextVersion],
+    ) -> None:
+        for before, after in outcome:
+            self.definitions.declare(before, after)
+        job, head = self._run_children(text, plan, first)
+        tables = [(b, a) for b, a in outcome if isinstance(b, Table) and isinstance(a, Table)]
+        built = {i.id: head for before, after in tables for i in after.indexes if i.id not in before.index_by_id}
+        self.state.block.add(job, taken, built)
+        for before, after in tables:
+            published = self.state.epoch.schema(head).by_id[before.id]
+            after = follow_published(replace(after, version=before.version + 1), published)
+            self.state.pending.publish(before, after, published)
+            self.rebase.adopt(before, after, head)
+        follow_children(self.state)
+        self.definitions.fence(plan.change.fenced)
+
+    def _run_children(self, text: str, plan: ChangePlan, first: Sequence[NextVersion]) -> tuple[Job, Seq]:
+        state, children = self.state, self.state.statement.context.children
+        if children is None:
+            raise errors.Bug(detail="a change in several stages without a session")
+        job = Job(
+            state.parts.catalog.new_job_id(),
+            text,
+            plan.change,
+            progress_after(plan.graph, first_stages(plan)),
+            Phase.STATEMENT,
+            drain_ms=children.drain_ms,
+            settings=children.job_settings,
+            owner=children.owner,
+        )
+        state.block.has_run = True
+        job = children.run(job, first, state.epoch.epoch)
+        reach("block.built")
+        return job, state.epoch.catch_up()
+
+
+def adopt_newest(txn: TransactionState, rebase: Rebase) -> bool:
+    """Above READ COMMITTED: the block takes over the newest definition of tables that it is about to change, and reads
+    the rows of its snapshot through it. Returns False where that is not possible, because the rows lie in another
+    primary index by now."""
+    head = txn.epoch.catch_up()
+    outdated = [(txn.schema.table_by_id(TableId(i)), txn.epoch.schema(head).by_id.get(i)) for i in txn.block.outdated]
+    txn.block.outdated.clear()
+    for known, newest in outdated:
+        if known is None or newest is None or newest.primary.id != known.primary.id:
+            return False
+        rebase.move([newest], head)
+        txn.pending.publish(known, newest, newest)
+        newer = (index.id for index in newest.indexes if index not in known.readable)
+        txn.block.adopt(newest.id, head, newer)
+    return bool(outdated)

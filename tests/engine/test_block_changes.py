@@ -1,0 +1,470 @@
+"""Schema changes over rows inside a transaction block: visible to others with its COMMIT, or never."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seachange import errors
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from tests.engine.test_open_changes import sent
+from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.support.judge import inspect
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+
+LEVELS = ["read committed", "repeatable read"]
+ROWS = 100
+
+
+@pytest.fixture
+def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
+    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
+    session = Session(here)
+    session.execute("create table a (id int primary key, x int, y text)")
+    session.execute(f"insert into a select i, i % 10, 'r' || i from generate_series(1, {ROWS}) g (i)")
+    session.close()
+    yield here, there
+    there.close()
+    here.close()
+
+
+@pytest.fixture
+def sessions(nodes: tuple[Node, Node]) -> Iterator[tuple[Session, Session]]:
+    """The block, and another session, on two nodes."""
+    block, other = (Session(node) for node in nodes)
+    yield block, other
+    other.close()
+    block.close()
+
+
+def rows(session: Session, sql: str) -> list[tuple[Any, ...]]:
+    return list(session.execute(sql).rows)
+
+
+def ids(session: Session, where: str) -> list[int]:
+    return [id_ for (id_,) in rows(session, f"select id from a where {where} order by id")]
+
+
+def access(session: Session, where: str) -> str:
+    return " ".join(line for (line,) in rows(session, f"explain select id from a where {where}"))
+
+
+def indexes(session: Session) -> set[str]:
+    return {name for (name,) in rows(session, "select indexname from pg_indexes where tablename = 'a'")} - {"a_pkey"}
+
+
+def jobs(session: Session) -> list[tuple[Any, ...]]:
+    return rows(session, "select status, stage from seachange.jobs order by id")
+
+
+def published(session: Session) -> list[tuple[str, str]]:
+    """The indexes of the published version of the table, hidden ones included, with their states."""
+    session.node.read_head()
+    table = next(t for t in session.node.epoch.schemas.newest.by_id.values() if t.name == "a")
+    return [(index.name, index.state.value) for index in table.secondary]
+
+
+def begin(session: Session, level: str = LEVELS[0]) -> None:
+    session.execute(f"begin isolation level {level}")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_index_is_used_at_once_and_known_to_others_after_commit(sessions: tuple[Session, Session], level: str):
+    block, other = sessions
+    begin(block, level)
+    block.execute("update a set x = 55 where id = 5")
+    block.execute("delete from a where id = 6")
+    block.execute("insert into a values (200, 55, 'own')")
+    block.execute("create index i on a (x)")
+    assert ids(block, "x = 55") == [5, 200]
+    assert ids(block, "x = 6") == list(range(16, ROWS + 1, 10))
+    assert indexes(other) == set()
+    # What the others write meanwhile is in the index too.
+    other.execute("update a set x = 55 where id = 7")
+    other.execute("insert into a values (300, 55, 'other')")
+    other.execute("delete from a where id = 8")
+    block.execute("insert into a values (201, 55, 'own')")
+    block.execute("update a set x = 56 where id = 15")
+    is_newest = level == "read committed"
+    assert ids(block, "x = 55") == ([5, 7, 200, 201, 300] if is_newest else [5, 200, 201])
+    assert ("i by x" in access(block, "x = 55")) == is_newest
+    block.execute("commit")
+    for session in sessions:
+        assert indexes(session) == {"i"}
+        assert "i by x" in access(session, "x = 55")
+        assert ids(session, "x = 55") == [5, 7, 200, 201, 300]
+        assert ids(session, "x = 56") == [15]
+        assert ids(session, "x = 8") == list(range(18, ROWS + 1, 10))
+    assert jobs(other) == [("succeeded", "")]
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_rows_of_bulk_writes_are_in_the_index(sessions: tuple[Session, Session], level: str):
+    block, other = sessions
+    begin(block, level)
+    block.execute("update a set x = x + 100")
+    block.execute("insert into a select i, 999, 'bulk' from generate_series(1000, 9000) g (i)")
+    block.execute("create index i on a (x)")
+    other.execute("insert into a values (500, 101, 'other')")
+    block.execute("update a set x = 7 where id = 1000")
+    assert ids(block, "x = 101")[:2] == [1, 11]
+    block.execute("commit")
+    assert ids(other, "x = 101") == [*range(1, ROWS + 1, 10), 500]
+    assert ids(other, "x = 7") == [1000]
+    assert rows(other, "select count(*) from a where x = 999") == [(8000,)]
+    assert inspect(block.node) == []
+
+
+def test_rollback_leaves_nothing(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("update a set x = 55 where id = 5")
+    block.execute("create index i on a (x)")
+    assert published(other) == [("i", "WRITE_ONLY")]
+    block.execute("rollback")
+    assert published(other) == []
+    assert ids(other, "x = 55") == []
+    assert [status for status, _ in jobs(other)] == ["canceled"]
+    other.execute("create index i on a (x)")
+    assert inspect(block.node) == []
+
+
+def test_lost_connection_leaves_nothing(nodes: tuple[Node, Node]):
+    block, other = Session(nodes[0]), Session(nodes[1])
+    begin(block)
+    block.execute("create index i on a (x)")
+    block.close()
+    assert published(other) == []
+    other.close()
+
+
+def test_failed_statement_leaves_nothing_of_itself(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("create index i on a (x)")
+    block.execute("savepoint s")
+    with pytest.raises(errors.DataError):
+        block.execute("create index j on a (cast(y as int))")
+    assert published(other) == [("i", "WRITE_ONLY")]
+    block.execute("rollback to s")
+    block.execute("insert into a values (200, 55, 'own')")
+    assert ids(block, "x = 55") == [200]
+    block.execute("commit")
+    assert published(other) == [("i", "PUBLIC")]
+    assert ids(other, "x = 55") == [200]
+    assert inspect(block.node) == []
+
+
+def test_failed_statement_without_savepoint_leaves_nothing_of_the_block(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("create index i on a (x)")
+    with pytest.raises(errors.DataError):
+        block.execute("create index j on a (cast(y as int))")
+    assert published(other) == []
+    block.execute("rollback")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_savepoints_undo_indexes(sessions: tuple[Session, Session], level: str):
+    block, other = sessions
+    begin(block, level)
+    block.execute("alter table a add column b int default 3")
+    block.execute("update a set b = id % 4, x = 77 where id <= 8")
+    block.execute("create index i on a (b)")
+    block.execute("savepoint s")
+    block.execute("create index j on a (x)")
+    block.execute("drop index i")
+    block.execute("update a set b = 50, x = 50 where id = 1")
+    assert indexes(block) == {"j"}
+    block.execute("rollback to s")
+    assert indexes(block) == {"i"}
+    assert published(other) == [("i", "WRITE_ONLY")]
+    block.execute("create index k on a (x, b)")
+    other.execute("insert into a values (300, 77, 'other')")
+    block.execute("commit")
+    assert indexes(other) == {"i", "k"}
+    assert ids(other, "b = 2") == [2, 6]
+    assert ids(other, "x = 77") == [*range(1, 9), 300]
+    assert ids(other, "b = 3 and id > 99") == [100, 300]
+    assert inspect(block.node) == []
+
+
+def test_index_on_columns_that_the_block_has_added(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("alter table a add column b int default 3")
+    block.execute("alter table a add column c text")
+    block.execute("update a set b = 4, c = 'c' || id where id <= 10")
+    block.execute("insert into a select i, 1, 'bulk', 5, 'b' from generate_series(1000, 9000) g (i)")
+    block.execute("create index i on a (b, c)")
+    # The others know neither column, and write rows without them.
+    other.execute("insert into a values (300, 1, 'other')")
+    other.execute("update a set x = 12 where id = 50")
+    block.execute("alter table a rename column c to d")
+    block.execute("alter table a drop column y")
+    block.execute("create index j on a (d)")
+    assert ids(block, "d = 'c7'") == [7]
+    block.execute("commit")
+    assert [column.name for column in other.execute("select * from a").columns or ()] == ["id", "x", "b", "d"]
+    assert ids(other, "b = 3 and id >= 98") == [98, 99, 100, 300]
+    assert ids(other, "d = 'c7'") == [7]
+    assert rows(other, "select count(*) from a where b = 5 and d = 'b'") == [(8001,)]
+    assert rows(other, "select x, b, d from a where id = 50") == [(12, 3, None)]
+    assert inspect(block.node) == []
+
+
+def test_partial_index_on_an_expression(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("update a set y = 'Upper' where id = 4")
+    block.execute("create index i on a (upper(y)) where x > 3")
+    other.execute("update a set y = 'upper' where id = 14")
+    assert ids(block, "upper(y) = 'UPPER' and x > 3") == [4, 14]
+    block.execute("rollback")
+    begin(block)
+    block.execute("create index i on a (upper(y)) where x > 3")
+    block.execute("update a set y = 'Upper' where id = 4")
+    block.execute("commit")
+    assert "i by" in access(other, "upper(y) = 'UPPER' and x > 3")
+    assert ids(other, "upper(y) = 'UPPER' and x > 3") == [4, 14]
+    assert inspect(block.node) == []
+
+
+def test_own_index_dropped_again_is_never_public(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("create index i on a (x)")
+    block.execute("drop index i")
+    block.execute("create index i on a (y)")
+    block.execute("insert into a values (200, 55, 'own')")
+    assert published(other) == [("i", "WRITE_ONLY"), ("i", "WRITE_ONLY")]
+    block.execute("commit")
+    assert published(other) == [("i", "PUBLIC")]
+    assert ids(other, "y = 'own'") == [200]
+    assert inspect(block.node) == []
+
+
+def test_indexes_of_several_tables(sessions: tuple[Session, Session]):
+    block, other = sessions
+    other.execute("create table b (id int primary key, a_id int)")
+    other.execute(f"insert into b select i, i from generate_series(1, {ROWS}) g (i)")
+    begin(block)
+    block.execute("create index i on a (x)")
+    block.execute("alter table b rename to c")
+    block.execute("create index j on c (a_id)")
+    block.execute("insert into c values (500, 500)")
+    other.execute("insert into b values (600, 500)")
+    assert rows(block, "select id from c where a_id = 500 order by id") == [(500,), (600,)]
+    block.execute("commit")
+    assert rows(other, "select id from c where a_id = 500 order by id") == [(500,), (600,)]
+    assert [status for status, _ in jobs(other)] == ["succeeded", "succeeded"]
+    assert inspect(block.node) == []
+
+
+def test_statements_of_one_text_are_one_transaction(sessions: tuple[Session, Session]):
+    block, other = sessions
+    block.execute("create index i on a (x); create index j on a (y); insert into a values (200, 55, 'own')")
+    assert indexes(other) == {"i", "j"}
+    with pytest.raises(errors.UniqueViolation):
+        block.execute("drop index i; create index k on a (x, y); insert into a values (200, 55, 'own')")
+    assert indexes(other) == {"i", "j"}
+    assert published(other) == [("i", "PUBLIC"), ("j", "PUBLIC")]
+
+
+def test_own_transaction_is_not_waited_for(sessions: tuple[Session, Session]):
+    block, _ = sessions
+    block.execute("set seachange.drain_timeout = '60s'")
+    begin(block)
+    block.execute("update a set x = 55 where id = 5")
+    begun = time.monotonic()
+    block.execute("create index i on a (x)")
+    assert time.monotonic() - begun < 30
+    block.execute("commit")
+
+
+def test_others_wait_for_the_end_of_the_block(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("create index i on a (x)")
+    other.execute("set lock_timeout = '100ms'")
+    for sql in ("create index i on a (y)", "drop table a", "alter table a add column b int"):
+        with pytest.raises(errors.LockNotAvailable):
+            other.execute(sql)
+    other.execute("set lock_timeout = 0")
+    block.execute("commit")
+    other.execute("drop table a")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_second_block_waits_and_goes_on(nodes: tuple[Node, Node], end: str, level: str):
+    block, other = Session(nodes[0]), Session(nodes[1])
+    begin(block)
+    block.execute("alter table a add column m int default 7")
+    begin(other, level)
+    other.execute("update a set x = 33 where id = 3")
+    with sent(other, "create index j on a (y)") as ended:
+        block.execute("create index i on a (x)")
+        block.execute("insert into a values (200, 55, 'own')")
+        block.execute(end)
+    assert ended == [""]
+    is_committed = end == "commit"
+    # One snapshot is kept: the rows of then, in the newest shape.
+    assert len(ids(other, "true")) == ROWS + (is_committed and level == "read committed")
+    assert len(other.execute("select * from a").columns or ()) == 3 + is_committed
+    assert ids(other, "x = 33") == [3]
+    assert rows(other, "select x, y from a where id = 3") == [(33, "r3")]
+    other.execute("insert into a (id, x) values (400, 33)")
+    other.execute("commit")
+    assert indexes(block) == ({"i", "j"} if is_committed else {"j"})
+    assert ids(block, "x = 33") == [3, 400]
+    assert ids(block, "x = 55") == ([200] if is_committed else [])
+    assert inspect(nodes[0]) == []
+    other.close()
+    block.close()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_block_waits_for_a_running_job_and_goes_on(nodes: tuple[Node, Node], level: str):
+    block, other = Session(nodes[0]), Session(nodes[1])
+    begin(block, level)
+    assert len(ids(block, "x = 1")) == 10
+    nodes[1].jobs.paused = True
+    other.execute("alter table concurrently a add check (x >= 0)")
+    ((job_id,),) = rows(other, "select id from seachange.jobs")
+
+    def release() -> None:
+        wait_until(lambda: block.notices, "a notice")
+        nodes[1].jobs.paused = False
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    block.execute("create index i on a (x)")
+    thread.join()
+    assert f"waits for job {job_id}" in block.notices[0]
+    block.execute("insert into a values (200, 1, 'own')")
+    assert len(ids(block, "x = 1")) == 11
+    block.execute("commit")
+    assert indexes(other) == {"i"}
+    assert len(ids(other, "x = 1")) == 11
+    assert inspect(nodes[0]) == []
+    other.close()
+    block.close()
+
+
+def test_snapshot_below_another_primary_index_is_refused_first(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block, "repeatable read")
+    assert len(ids(block, "x = 1")) == 10
+    other.execute("alter table a alter x type text using x::text")
+    with pytest.raises(errors.SerializationFailure):
+        block.execute("create index i on a (x)")
+    assert published(other) == []
+    assert [status for status, _ in jobs(other)] == ["succeeded"]
+
+
+def test_job_of_a_block_can_be_cancelled(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("insert into a values (200, 55, 'own')")
+    block.execute("create index i on a (x)")
+    ((job_id, session),) = rows(other, "select id, session from seachange.jobs")
+    assert session == f"session {block.client.actor}"
+    with pytest.raises(errors.NotInPrerequisiteState):
+        other.execute(f"pause job {job_id}")
+    other.execute(f"cancel job {job_id}")
+    with pytest.raises(errors.SerializationFailure):
+        block.execute("commit")
+    assert published(other) == []
+    assert [status for status, _ in jobs(other)] == ["canceled"]
+    assert ids(other, "x = 55") == []
+
+
+def test_cancelled_job_of_an_idle_block_is_reverted(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("create index i on a (x)")
+    ((job_id,),) = rows(other, "select id from seachange.jobs")
+    other.execute(f"cancel job {job_id}")
+    wait_until(lambda: published(other) == [], "the index to go")
+    with pytest.raises(errors.SerializationFailure):
+        block.execute("commit")
+    assert published(other) == []
+
+
+def test_block_of_a_closed_node_is_reverted_by_another(place: Place, nodes: tuple[Node, Node]):
+    third = open_node(place.data, place.catalog, name="third")
+    block, other = Session(third), Session(nodes[1])
+    begin(block)
+    block.execute("create index i on a (x)")
+    third.close()
+    other.execute("create index i on a (y)")
+    assert published(other) == [("i", "PUBLIC")]
+    assert jobs(other)[0][0] == "canceled"
+    assert inspect(nodes[1]) == []
+    other.close()
+
+
+POINTS = ["job.created", "job.drained", "job.raised", "job.built", "job.attached", "block.built", "block.reverted"]
+COMMITTED = "block.committed"
+
+
+def run_until_killed(place: Place, fault: str, *statements: str) -> None:
+    """An embedded session that dies at a fault point."""
+    catalog = ["--catalog", place.catalog] if place.catalog else []
+    commands = [part for sql in statements for part in ("-c", sql)]
+    command = [str(Path(sys.executable).parent / "seachange"), "sql", "--data", str(place.data), *catalog, *commands]
+    environment = {**os.environ, "SEACHANGE_FAULT": fault}
+    ended = subprocess.run(command, env=environment, capture_output=True, check=False, text=True)
+    assert ended.returncode == -signal.SIGKILL, (ended.stdout, ended.stderr)
+
+
+@pytest.mark.parametrize("fault", [*POINTS, COMMITTED])
+def test_killed_block_leaves_nothing_and_is_reverted_at_once(place: Place, nodes: tuple[Node, Node], fault: str):
+    other = Session(nodes[1])
+    end = "rollback" if fault == "block.reverted" else "commit"
+    run_until_killed(place, fault, f"begin; insert into a values (200, 55, 'own'); create index i on a (x); {end}")
+    begun = time.monotonic()
+    other.execute("create index j on a (x)")
+    # Its node is not expired yet: its process is known to be gone. Without a job, its locks end with the node.
+    assert time.monotonic() - begun < 8 or fault in (COMMITTED, "block.reverted")
+    is_committed = ids(other, "x = 55") == [200]
+    assert is_committed == (fault == COMMITTED)
+    assert published(other) == [*([("i", "PUBLIC")] if is_committed else []), ("j", "PUBLIC")]
+    assert jobs(other)[0][0] == ("succeeded" if is_committed else "canceled")
+    assert inspect(nodes[0]) == []
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "create unique index i on a (y)",
+        "alter table a add check (x >= 0)",
+        "alter table a alter x set not null",
+        "alter table a alter x type text using x::text",
+        "alter table a add foreign key (x) references a",
+    ],
+)
+def test_what_is_not_possible_yet_is_refused_before_anything_happens(sessions: tuple[Session, Session], sql: str):
+    block, other = sessions
+    begin(block)
+    with pytest.raises(errors.FeatureNotSupported):
+        block.execute(sql)
+    assert published(other) == []
+    assert jobs(other) == []
+    block.execute("rollback")
