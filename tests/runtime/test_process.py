@@ -1,9 +1,23 @@
-"""Processes by name: whether one has ended is known on the same machine only."""
+"""Processes: their priority, and whether one of another name has ended, which is known on the same machine only."""
 
+import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
-from seachange.runtime.process import is_gone, name_process
+from seachange.runtime.process import give_way, is_gone, name_process
+
+
+def nice() -> int:
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+
+def test_lower_priority_affects_one_thread():
+    before = nice()
+    with ThreadPoolExecutor(1, initializer=give_way) as hand:
+        assert hand.submit(nice).result() > before
+    assert nice() == before
 
 
 def test_process_is_gone_when_it_has_ended():
