@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 
@@ -12,6 +13,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, run
 from tests.cluster.sqlprocess import SqlProcess
+from tests.engine.threads import together
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
@@ -118,6 +120,31 @@ def test_waiting_statement_waits_for_the_queue(worker: Node):
     run(worker, JobId(1))
     work_off(worker)
     assert worker.parts.catalog.job(second).status is JobStatus.SUCCEEDED  # type: ignore[union-attr]
+
+
+def test_change_in_a_block_waits_for_the_job_and_then_runs(worker: Node):
+    first = begin(worker, UNIQUE)
+    session = Session(worker)
+    session.execute("begin")
+    is_over = Event()
+
+    def change() -> None:
+        try:
+            session.execute("alter table item add column late int default 7")
+        finally:
+            is_over.set()
+
+    def finish() -> None:
+        waits = "waits for job"
+        wait_until(lambda: is_over.is_set() or any(waits in notice for notice in session.notices), "the block to wait")
+        run(worker, first)
+
+    together(change, finish)
+    session.execute("commit")
+    session.close()
+    assert statuses(worker) == ["succeeded"]
+    assert set(indexes(worker)) == {"item_pkey", "item_code"}
+    assert ask(worker, "select distinct late from item") == [(7,)]
 
 
 def test_settings_of_the_session_hold_when_its_turn_comes(worker: Node):

@@ -1,5 +1,6 @@
 """Statements that meet rows changed since their snapshot: run again on the newest version, or refused."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from seachange import errors
 from seachange.engine.buffer.write_locks import LOCKED_ROWS_MAX
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
+from seachange.sql.copy.copy_text import copy_format
 from tests.engine.database import open_quiet
 from tests.engine.threads import together
 from tests.support.workers import wait_until
@@ -127,3 +129,15 @@ def test_a_row_whose_lock_was_lost_is_a_conflict_when_another_node_changed_it(
     finally:
         remote.close()
         other.close()
+
+
+def test_copy_of_values_that_no_longer_fit_the_first_shape_is_run_again(pair: tuple[Session, Session]):
+    block, other = pair
+    block.execute("begin")
+    block.execute("select * from t")
+    other.execute("alter table t alter column n type bigint")
+    other.execute("insert into t values (3, 3000000000)")
+    copied = io.StringIO()
+    assert block.copy_out("select n from t order by id", copied, copy_format("text", False, None, None)) == 3
+    assert copied.getvalue().split() == ["10", "20", "3000000000"]
+    block.execute("commit")
