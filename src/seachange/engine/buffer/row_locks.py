@@ -12,8 +12,9 @@ from typing import Any
 
 from seachange.engine.buffer.write_buffer import WriteBuffer
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
-from seachange.model.ids import KeyHash
-from seachange.model.locking import LockStrength, LockWish
+from seachange.model.ids import KeyHash, Seq
+from seachange.model.locking import LockOwner, LockStrength, LockWish
+from seachange.model.schema.descriptor import Table
 from seachange.storage.keys import entry_hash, unique_hash
 
 Row = tuple[Any, ...]
@@ -48,6 +49,16 @@ class WriteLock:
             yield self.lock
         if self.strength is LockStrength.KEY_SHARE and self.also is not None:
             yield self.also
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRow:
+    """A row that was changed as of `since`, and is locked inside the node alone."""
+
+    write_lock: WriteLock
+    table: Table
+    since: Seq
+    owner: LockOwner
 
 
 def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.current_statement import CurrentStatement
-from seachange.engine.buffer.row_locks import WriteLock
+from seachange.engine.buffer.row_locks import ChangedRow, WriteLock
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.locks.table_locks import LockScope
 from seachange.engine.replica.epoch import EpochState
@@ -56,16 +56,6 @@ class LockedRow:
     key: Row
     strength: LockStrength
     snapshot: Seq
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedRow:
-    """A row that was changed as of `since`, and is locked inside the node alone."""
-
-    write_lock: WriteLock
-    table: Table
-    since: Seq
-    owner: LockOwner
 
 
 @dataclass(frozen=True, slots=True)
