@@ -20,18 +20,10 @@ from seachange import errors
 from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.filesystem import FileSystem
+from seachange.storage import segment_footer
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.encodings import choose_encodings
 from seachange.storage.keys import Key, KeyCodec
-from seachange.storage.segment_footer import (
-    PAGE_ROWS,
-    ROW_GROUP_ROWS,
-    SEGMENT_BYTES_MAX,
-    SEGMENT_ROWS_MAX,
-    SegmentFooter,
-    checksum_of,
-    segment_name,
-)
 from seachange.values.types import Kind, SqlType
 
 # Registers intents and returns the ids of that many new segments.
@@ -52,8 +44,8 @@ class SegmentShape:
     layout_id: LayoutId
     kind: SegmentKind = SegmentKind.DATA
     fresh: bool = False
-    rows_max: int = SEGMENT_ROWS_MAX
-    row_group_rows: int = ROW_GROUP_ROWS
+    rows_max: int = segment_footer.SEGMENT_ROWS_MAX
+    row_group_rows: int = segment_footer.ROW_GROUP_ROWS
     # The columns whose compression is set; that of others is chosen by their values.
     compression: tuple[tuple[ColumnId, str], ...] = ()
 
@@ -98,7 +90,7 @@ class SegmentWriter:
                 batch = batch.slice(part.num_rows)
                 held.append(part)
                 rows, size = rows + part.num_rows, size + part.nbytes
-                if rows >= self._shape.rows_max or size >= SEGMENT_BYTES_MAX:
+                if rows >= self._shape.rows_max or size >= segment_footer.SEGMENT_BYTES_MAX:
                     yield self._table(held)
                     held, rows, size = [], 0, 0
         if held:
@@ -108,9 +100,9 @@ class SegmentWriter:
         return pa.Table.from_batches(batches).select(self._schema.names).cast(self._schema)
 
     def _write_segment(self, segment_id: SegmentId, table: pa.Table) -> Segment:
-        name = segment_name(segment_id)
+        name = segment_footer.segment_name(segment_id)
         starts = range(0, table.num_rows, self._shape.row_group_rows)
-        footer = SegmentFooter(
+        footer = segment_footer.SegmentFooter(
             segment_id,
             self._shape.index_id,
             self._shape.layout_id,
@@ -120,7 +112,7 @@ class SegmentWriter:
             path = self._files.temporary_path(name)
             self._write_file(path, table, footer)
             with pa.OSFile(path) as written:
-                size_bytes, checksum = written.size(), checksum_of(written)
+                size_bytes, checksum = written.size(), segment_footer.checksum_of(written)
         self._files.publish(name)
         return Segment(
             id=segment_id,
@@ -136,7 +128,7 @@ class SegmentWriter:
             key_max=self._codec.encode(self._key(table, table.num_rows - 1)),
         )
 
-    def _write_file(self, path: str, table: pa.Table, footer: SegmentFooter) -> None:
+    def _write_file(self, path: str, table: pa.Table, footer: segment_footer.SegmentFooter) -> None:
         group_rows = self._shape.row_group_rows
         encodings = choose_encodings(table.slice(0, group_rows))
         options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
@@ -153,7 +145,7 @@ class SegmentWriter:
                 # DuckDB decodes decimals of up to 18 digits twice as fast from integers as from bytes.
                 store_decimal_as_integer=True,
                 # Pages are cut by row count alone, so that they begin at the same rows in all columns.
-                max_rows_per_page=PAGE_ROWS,
+                max_rows_per_page=segment_footer.PAGE_ROWS,
                 data_page_size=_PAGE_BYTES_MAX,
                 bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
                 sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
@@ -174,7 +166,7 @@ class SegmentWriter:
         # The original failure is the one to report; a file that stays behind has an intent, for garbage collection.
         for segment_id in started:
             with suppress(errors.Error):
-                self._files.delete(segment_name(segment_id))
+                self._files.delete(segment_footer.segment_name(segment_id))
 
 
 def _orderly(table: pa.Table, group_rows: int) -> list[str]:

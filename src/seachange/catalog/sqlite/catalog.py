@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from seachange import errors
 from seachange.catalog.rows import check_request, node_from
-from seachange.catalog.sqlite import jobs, locks, nodes, read
+from seachange.catalog.sqlite import connections, jobs, locks, nodes, read
 from seachange.catalog.sqlite.collect import (
     raise_floor,
     read_holdings,
@@ -19,15 +19,6 @@ from seachange.catalog.sqlite.collect import (
     remove_slices,
 )
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
-from seachange.catalog.sqlite.connections import (
-    FileWatch,
-    Read,
-    Readers,
-    SqliteWriter,
-    client_error,
-    connect,
-    refuse_network_file_system,
-)
 from seachange.catalog.sqlite.copy import copy_catalog
 from seachange.catalog.sqlite.schema import BIND, check_format, format_of, has_content, migrate, read_identity
 from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
@@ -67,24 +58,24 @@ class SqliteCatalog:
         """Raises CatalogMissing if there is none and `creates` is False; then nothing is written."""
         if not creates and not has_content(path):
             raise errors.CatalogMissing(catalog=str(path))
-        refuse_network_file_system(path)
+        connections.refuse_network_file_system(path)
         path = path.absolute()
         self.url = f"sqlite:///{quote(str(path))}"
         self._path = path
         self._clock = clock
-        self._readers = Readers(path)
+        self._readers = connections.Readers(path)
         lock_path = path.with_name(f"{path.name}-lock")
         with ExitStack() as undo:
-            self._writer = SqliteWriter(path, lock_path)
+            self._writer = connections.SqliteWriter(path, lock_path)
             undo.callback(self._writer.close)
             migrate(self._writer, path, creates)
             with self._writer as db:
                 nodes.note_boot(db, boot_id if boot_id is not None else _boot_id())
             # Heartbeats share neither connection nor in-process lock with commits.
-            self._pulse = SqliteWriter(path, lock_path)
+            self._pulse = connections.SqliteWriter(path, lock_path)
             undo.callback(self._pulse.close)
             # A power cut ends every epoch, so locks need not survive one.
-            self._locks = SqliteWriter(path, lock_path, durable=False)
+            self._locks = connections.SqliteWriter(path, lock_path, durable=False)
             undo.callback(self._locks.close)
             self._open = undo.pop_all()
 
@@ -93,7 +84,7 @@ class SqliteCatalog:
         self._open.close()
 
     def identity(self) -> str | None:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read_identity(db)
 
     def bind(self, identity: str) -> str:
@@ -138,11 +129,11 @@ class SqliteCatalog:
         return expired
 
     def _expired(self) -> bool:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return db.execute(nodes.EXPIRED, (self._clock.steady_us(),)).fetchone() is not None
 
     def nodes(self) -> tuple[NodeRecord, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return tuple(map(node_from, db.execute(nodes.NODES)))
 
     def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
@@ -205,7 +196,7 @@ class SqliteCatalog:
             (number,) = db.execute(query).fetchone()
         except sqlite3.Error as problem:
             db.close()
-            raise client_error(problem, self._path) from problem
+            raise connections.client_error(problem, self._path) from problem
         self._readers.give(db)
         return int(number)
 
@@ -213,19 +204,19 @@ class SqliteCatalog:
         # If nothing is read, nothing can be missing, so the checks are not needed.
         if self._number(read.HEAD) <= after:
             return ()
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_entries(db, epoch, after)
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_first_reliance(db, epoch, keys, after)
 
     def first_violation(self, keys: Sequence[KeyHash], after: Seq) -> RecordedViolation | None:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_first_violation(db, keys, after)
 
-    def watch(self) -> FileWatch:
-        return FileWatch(self._path)
+    def watch(self) -> connections.FileWatch:
+        return connections.FileWatch(self._path)
 
     def take_locks(
         self,
@@ -257,11 +248,11 @@ class SqliteCatalog:
             locks.serve_first(db, wait)
 
     def lock_queues(self) -> LockQueues:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return locks.read_queues(db)
 
     def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return locks.read_holders(db, key)
 
     def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
@@ -275,27 +266,27 @@ class SqliteCatalog:
             locks.answer(db, epoch, upto, held)
 
     def table_locks(self) -> CatalogTableLocks:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return locks.read_table_locks(db)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_sequence_at(db, timestamp_us)
 
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_descriptors(db, epoch, at)
 
     def dropped(self) -> tuple[DroppedDescriptor, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_dropped(db)
 
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_contents(db, epoch, index_id, at)
 
     def newest_generation(self, index_id: IndexId) -> Generation | None:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read.read_newest_generation(db, index_id)
 
     def allocate_ids(self, count: int) -> range:
@@ -307,7 +298,7 @@ class SqliteCatalog:
             return draw_sequence(db, id_, run, limits, count)
 
     def sequence_state(self, id_: DescriptorId, run: int) -> SequenceState | None:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read_sequence(db, id_, run)
 
     def set_sequence(self, id_: DescriptorId, run: int, state: SequenceState) -> None:
@@ -319,7 +310,7 @@ class SqliteCatalog:
             return move_sequence(db, id_, run, expected, state)
 
     def min_versions(self) -> dict[DescriptorId, int]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return {DescriptorId(id_): version for id_, version in db.execute(_MIN_VERSIONS)}
 
     def reserve_segments(self, epoch: Epoch, count: int) -> range:
@@ -343,19 +334,19 @@ class SqliteCatalog:
             nodes.forget(db, ids)
 
     def holdings(self) -> Holdings:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read_holdings(db)
 
     def known_files(self) -> KnownFiles:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read_known_files(db)
 
     def newest_files(self, most: int) -> tuple[SegmentId, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return read_newest_files(db, most)
 
     def copy_to(self, folder: Path) -> Seq:
-        with closing(connect(self._path)) as db:
+        with closing(connections.connect(self._path)) as db:
             return copy_catalog(db, folder)
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
@@ -371,11 +362,11 @@ class SqliteCatalog:
             return jobs.take_id(db)
 
     def jobs(self, unfinished: bool = False) -> tuple[JobRecord, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return jobs.read_jobs(db, unfinished)
 
     def job(self, job_id: JobId) -> JobRecord | None:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return jobs.read_job(db, job_id)
 
     def request_job(self, job_id: JobId, request: JobRequest) -> bool:
@@ -391,5 +382,5 @@ class SqliteCatalog:
             jobs.log_event(db, job_id, text, db.execute(read.HEAD).fetchone()[0], self._clock.wall_us())
 
     def events(self) -> tuple[Event, ...]:
-        with Read(self._readers) as db:
+        with connections.Read(self._readers) as db:
             return jobs.read_events(db)

@@ -9,18 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from seachange.catalog.rows import (
-    attached_segments,
-    descriptor_checksum,
-    has_changes,
-    index_ids,
-    locked_from,
-    pack,
-    parts_of,
-    segment_values,
-    table_locked_from,
-    unpack,
-)
+from seachange.catalog import rows
 from seachange.catalog.sqlite.jobs import job_problem, keeps, write_jobs
 from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING, STANDING_READ
 from seachange.catalog.sqlite.schema import POSITION_BITS
@@ -85,7 +74,7 @@ class Sequencer:
         # A single request with nothing to check it against needs no sets.
         if lowest < self._head or len(requests) > 1:
             self._tail = [
-                (seq, *(frozenset(unpack(blob)) for blob in blobs))
+                (seq, *(frozenset(rows.unpack(blob)) for blob in blobs))
                 for seq, *blobs in self._db.execute(_TAIL, (lowest,))
             ]
         return tuple(self._decide_one(request) for request in requests)
@@ -106,7 +95,7 @@ class Sequencer:
         fenced = self._fenced(request)
         if fenced is not None:
             return fenced
-        if has_changes(request):
+        if rows.has_changes(request):
             superseded = self._superseded(request)
             if superseded is not None:
                 return log.Superseded(superseded)
@@ -163,7 +152,7 @@ class Sequencer:
     def _segment_problem(self, request: log.CommitRequest) -> str | None:
         """A file that is to be attached must still be ours: garbage collection may have removed its intent."""
         deltas = {segment.id for segment in request.segments}
-        for segment in attached_segments(request):
+        for segment in rows.attached_segments(request):
             ours = self._exists(_INTENT, segment.id, self._epoch) or keeps(self._db, request.jobs, segment.id)
             if not ours and (segment.id in deltas or not self._exists(_SEGMENT, segment.id)):
                 return f"segment {segment.id}"
@@ -191,19 +180,19 @@ class Sequencer:
         for index_id in request.touched if request.actor else ():
             on_table = self._db.execute(ON_TABLE, (index_id, self._epoch, request.actor)).fetchone()
             if on_table is not None:
-                return table_locked_from(*on_table)
+                return rows.table_locked_from(*on_table)
         for key in request.reads:
             on_rows = self._db.execute(STANDING_READ, (key, self._epoch, request.actor)).fetchone()
             if on_rows is not None:
-                return locked_from(*on_rows)
+                return rows.locked_from(*on_rows)
         if len(request.writes) > PROBES_MAX:
             written = frozenset(request.writes)
             others = self._db.execute(OTHERS, (self._epoch, request.actor))
-            return next((locked_from(*other) for other in others if other[1] in written), None)
+            return next((rows.locked_from(*other) for other in others if other[1] in written), None)
         for key in request.writes:
             found = self._db.execute(STANDING, (key, self._epoch, request.actor)).fetchone()
             if found is not None:
-                return locked_from(*found)
+                return rows.locked_from(*found)
         return None
 
     def _write(self, request: log.CommitRequest) -> log.Committed:
@@ -212,13 +201,13 @@ class Sequencer:
         key_sets = (request.writes, request.shares, request.bulk, request.touched)
         self._db.execute(
             _INSERT_LOG,
-            (seq, timestamp_us, request.commit_id, *map(pack, key_sets), parts_of(request)),
+            (seq, timestamp_us, request.commit_id, *map(rows.pack, key_sets), rows.parts_of(request)),
         )
         for number, batch in enumerate(request.batches):
             position = (seq << POSITION_BITS) | number
             values = (position, batch.index_id, batch.layout_id, batch.rows, batch.payload, batch.checksum)
             self._db.execute(_INSERT_BATCH, values)
-        if has_changes(request):
+        if rows.has_changes(request):
             self._write_changes(request, seq, timestamp_us)
         if self._tail is not None:
             self._tail.append((seq, *map(frozenset, key_sets)))
@@ -240,9 +229,11 @@ class Sequencer:
         live = change.body is not None
         min_version = 0 if live else change.version
         self._db.execute(_INSERT_DESCRIPTOR, (change.id, change.version, change.name, live, min_version, seq))
-        self._db.execute(_INSERT_VERSION, (change.id, change.version, seq, change.body, descriptor_checksum(change)))
+        self._db.execute(
+            _INSERT_VERSION, (change.id, change.version, seq, change.body, rows.descriptor_checksum(change))
+        )
         self._db.execute(_DROP_INDEXES, (seq, change.id))
-        self._db.executemany(_OWN_INDEX, [(index, change.id) for index in index_ids(change.body)])
+        self._db.executemany(_OWN_INDEX, [(index, change.id) for index in rows.index_ids(change.body)])
 
     def _write_segments(self, request: log.CommitRequest, seq: int) -> None:
         """Turns intents into references; a segment that is one already stays as it is."""
@@ -252,12 +243,12 @@ class Sequencer:
             for member in change.members
         }
         deltas = {segment.id for segment in request.segments}
-        for segment in attached_segments(request):
+        for segment in rows.attached_segments(request):
             taken = self._db.execute(_DELETE_INTENT, (segment.id,)).rowcount
             if taken or keeps(self._db, request.jobs, segment.id):
                 delta = seq if segment.id in deltas else None
                 since = seq if delta is not None else bases[segment.id]
-                self._db.execute(_INSERT_SEGMENT, segment_values(segment, since, delta))
+                self._db.execute(_INSERT_SEGMENT, rows.segment_values(segment, since, delta))
 
     def _write_generation(self, swap: log.GenerationChange, seq: int) -> None:
         (id_,) = self._db.execute(_NEXT_GENERATION).fetchone()

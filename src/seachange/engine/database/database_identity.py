@@ -19,16 +19,10 @@ from seachange import errors
 from seachange.catalog.open import catalog_name, open_catalog
 from seachange.catalog.port import Catalog
 from seachange.model.segments import AttachedFile
+from seachange.runtime import identity
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.faults import reach
-from seachange.runtime.identity import (
-    confirm_identity,
-    propose_identity,
-    read_identity,
-    segment_files,
-    withdraw_identity,
-)
 from seachange.runtime.permissions import create_data_folder
 from seachange.storage.segment_footer import checksum_of, segment_name
 
@@ -46,7 +40,7 @@ def open_database(url: str | None, data: Path, creates: bool = True) -> tuple[Ca
         raise errors.DataFolderProblem(
             path=data, detail="it is a backup; create a database from it with seachange restore"
         )
-    is_new = read_identity(folder) is None and not segment_files(folder)
+    is_new = identity.read_identity(folder) is None and not identity.segment_files(folder)
     if is_new and creates and url is None:
         create_data_folder(data)
     catalog = open_catalog(url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY, creates=is_new and creates)
@@ -68,13 +62,13 @@ class Pairing:
     def run(self) -> str:
         """Returns the id of both."""
         bound = self._catalog.identity()
-        stored = read_identity(self._folder)
+        stored = identity.read_identity(self._folder)
         if bound is None:
             if stored is not None:
                 raise self._wrong(f"the folder has the id {stored}, the catalog has none")
             bound = self._bind()
         if stored is None:
-            stored = confirm_identity(self._folder, bound)
+            stored = identity.confirm_identity(self._folder, bound)
         if stored is None:
             raise self._wrong(f"the catalog has the id {bound}, the folder has none")
         if stored != bound:
@@ -83,17 +77,17 @@ class Pairing:
 
     def _bind(self) -> str:
         self._check_files()
-        proposed = propose_identity(self._folder, SYSTEM_ENTROPY)
+        proposed = identity.propose_identity(self._folder, SYSTEM_ENTROPY)
         bound = self._catalog.bind(proposed)
         reach("identity.bound")
         if bound != proposed:
-            withdraw_identity(self._folder, proposed)
+            identity.withdraw_identity(self._folder, proposed)
         return bound
 
     def _check_files(self) -> None:
         """Checks that the files of a folder without an id are those of a catalog without one."""
         known = self._catalog.known_files()
-        there = segment_files(self._folder)
+        there = identity.segment_files(self._folder)
         if not known.attached:
             unneeded = known.in_use | known.garbage
             strange = [name for name in there if int(name.partition(".")[0], 16) not in unneeded]

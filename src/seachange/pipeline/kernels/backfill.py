@@ -21,17 +21,8 @@ import xxhash
 from seachange import errors
 from seachange.model.change.work import Built, UnitDone
 from seachange.model.segments import GenerationMember, Segment
+from seachange.pipeline.kernels import merge
 from seachange.pipeline.kernels.executor import Executor, Sizes, Task, run_all
-from seachange.pipeline.kernels.merge import (
-    KeyRange,
-    cut_ranges,
-    is_small,
-    plan_merge,
-    sample_step,
-    shuffled_ranges,
-    total,
-    whole_range,
-)
 from seachange.pipeline.kernels.rebuild import ResolveDefault, keep_default, resolve_defaults
 from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run, decode_runs, encode_runs
 from seachange.pipeline.kernels.source import IndexSource, Unit
@@ -145,7 +136,7 @@ class BackfillWork:
         pairs = list(zip(targets, of_target, strict=True))
         made = self._merge(pairs, sum(read.rows - self._counted(read) for read in reads))
         for (target, rows), found in zip(pairs, made, strict=True):
-            _compare(target, total(rows), total(found))
+            _compare(target, merge.total(rows), merge.total(found))
         return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
 
     def _read(self, reads: Sequence[UnitRead]) -> list[Run]:
@@ -179,11 +170,11 @@ class BackfillWork:
         tasks: list[MergeRange | SortRange] = []
         stay: list[tuple[BuiltIndex, list[Segment]]] = []
         for place, (target, runs) in enumerate(pairs):
-            kept, groups = plan_merge(runs)
+            kept, groups = merge.plan_merge(runs)
             stay.append((target, kept))
             made.append([])
             ranges: list[MergeRange | SortRange] = [MergeRange(target, part) for part in self._ranges(target, groups)]
-            ranges += [SortRange(target, part) for part in shuffled_ranges(runs)]
+            ranges += [SortRange(target, part) for part in merge.shuffled_ranges(runs)]
             for task in ranges:
                 name = task.part.name(target)
                 found = kept_runs(self.kept.get(name), self.warehouse)
@@ -205,14 +196,14 @@ class BackfillWork:
             made[place].append(run)
         return made
 
-    def _ranges(self, target: BuiltIndex, groups: Sequence[list[Segment]]) -> list[KeyRange]:
+    def _ranges(self, target: BuiltIndex, groups: Sequence[list[Segment]]) -> list[merge.KeyRange]:
         rows_max = self.sizes.range_rows
-        step = sample_step(rows_max)
-        ranges = [whole_range(group) for group in groups if is_small(group, rows_max)]
-        large = [group for group in groups if not is_small(group, rows_max)]
+        step = merge.sample_step(rows_max)
+        ranges = [merge.whole_range(group) for group in groups if merge.is_small(group, rows_max)]
+        large = [group for group in groups if not merge.is_small(group, rows_max)]
         sampled = run_all(self.executor, [SampleKeys(target, tuple(group), step) for group in large])
         for group, samples in zip(large, sampled, strict=True):
-            ranges += cut_ranges(target, group, samples, step, rows_max)
+            ranges += merge.cut_ranges(target, group, samples, step, rows_max)
         return ranges
 
     def _read_back(self, pairs: Sequence[tuple[BuiltIndex, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:

@@ -13,16 +13,9 @@ import duckdb
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Segment
+from seachange.pipeline.kernels import merge
 from seachange.pipeline.kernels.converted import missing_key
 from seachange.pipeline.kernels.kernel_context import KernelContext
-from seachange.pipeline.kernels.merge import (
-    KeyRange,
-    ShuffledRange,
-    merge_range,
-    sample_keys,
-    sort_range,
-    tally_segments,
-)
 from seachange.pipeline.kernels.partition import PartitionOutput, partition_rows
 from seachange.pipeline.kernels.reading import ReadsSource, WritesNothing
 from seachange.pipeline.kernels.rebuild import computed_columns, locate, select_computed
@@ -132,7 +125,7 @@ class SampleKeys(WritesNothing):
         return sum(segment.size_bytes for segment in self.group)
 
     def run(self, kernel_context: KernelContext) -> list[tuple[Any, ...]]:
-        return sample_keys(self.target, self.group, self.step, kernel_context)
+        return merge.sample_keys(self.target, self.group, self.step, kernel_context)
 
 
 class _SortsRange:
@@ -156,7 +149,7 @@ class _SortsRange:
 @dataclass(frozen=True, slots=True)
 class MergeRange(_SortsRange):
     target: BuiltIndex
-    part: KeyRange
+    part: merge.KeyRange
 
     @property
     def title(self) -> str:
@@ -175,13 +168,13 @@ class MergeRange(_SortsRange):
     def run(self, kernel_context: KernelContext) -> Run:
         # The writer of the runs has verified them, and the result is compared with the rows at the end.
         kernel_context.warehouse.remember(self.part.segments)
-        return merge_range(self.target, self.part, kernel_context)
+        return merge.merge_range(self.target, self.part, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
 class SortRange(_SortsRange):
     target: BuiltIndex
-    part: ShuffledRange
+    part: merge.ShuffledRange
 
     @property
     def title(self) -> str:
@@ -198,7 +191,7 @@ class SortRange(_SortsRange):
 
     def run(self, kernel_context: KernelContext) -> Run:
         # The result is compared with the rows at the end.
-        return sort_range(self.target, self.part, kernel_context)
+        return merge.sort_range(self.target, self.part, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +208,7 @@ class TallySegments(WritesNothing):
         return sum(segment.size_bytes for segment in self.written)
 
     def run(self, kernel_context: KernelContext) -> EntrySum:
-        return tally_segments(self.target, self.written, kernel_context)
+        return merge.tally_segments(self.target, self.written, kernel_context)
 
 
 def read_unit(

@@ -12,17 +12,9 @@ from seachange.model.ids import ColumnId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.defaults import constant_value
 from seachange.model.states import State
+from seachange.planner.builders import drops
 from seachange.planner.builders.constraint import add_key, add_rule
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import (
-    drop_check,
-    drop_column_parts,
-    drop_foreign_key,
-    drop_index,
-    drop_views,
-    label_of,
-    need_cascade,
-)
 from seachange.planner.builders.expression import bind_default, bind_generated, refuse_computed_enum
 from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key
 from seachange.planner.builders.identity import add_identity_parts, add_serial
@@ -148,7 +140,7 @@ def drop_column(draft: Draft, table_id: TableId, action: statements.DropColumn) 
     if column_id in draft.primary(table_id).key:
         drop_primary_key(draft, table_id, action.cascade, what)
     release_column(draft, table_id, column_id, action.cascade, what)
-    drop_column_parts(draft, table_id, column_id)
+    drops.drop_column_parts(draft, table_id, column_id)
     if not draft.select(elements.ColumnName, table_id=table_id):
         raise errors.FeatureNotSupported(feature="a table without columns", instead="DROP TABLE drops it.")
 
@@ -157,21 +149,21 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
     """As in PostgreSQL, indexes and constraints of the table go with any of their columns; what lies outside, and
     columns that are generated from it, only with CASCADE."""
     draft.load_all()
-    drop_views(draft, draft.select(elements.ViewQuery, column_uses=(table_id, column_id)), cascade, what)
+    drops.drop_views(draft, draft.select(elements.ViewQuery, column_uses=(table_id, column_id)), cascade, what)
     for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
         if generated.virtual:
             continue
         name = draft.column_name(table_id, generated.column_id)
-        need_cascade(draft, cascade, what, f"column {name} of {label_of(draft, table_id)}")
+        drops.need_cascade(draft, cascade, what, f"column {name} of {drops.label_of(draft, table_id)}")
         drop_column(draft, table_id, statements.DropColumn(name, cascade=True))
     for owned in draft.select(elements.SequenceOwnerElement, table_id=table_id, column_id=column_id):
         _release_sequence(draft, owned, cascade, what)
     for index in indexes_on(draft, table_id, column_id):
-        drop_index(draft, index, cascade, what)
+        drops.drop_index(draft, index, cascade, what)
     for check in draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id):
-        drop_check(draft, check)
+        drops.drop_check(draft, check)
     for key in keys_on(draft, table_id, [column_id]):
-        drop_foreign_key(draft, key)
+        drops.drop_foreign_key(draft, key)
 
 
 def _release_sequence(draft: Draft, owned: elements.SequenceOwnerElement, cascade: bool, what: str) -> None:
@@ -179,8 +171,8 @@ def _release_sequence(draft: Draft, owned: elements.SequenceOwnerElement, cascad
     for default in draft.select(elements.ColumnDefault, sequence_ids=owned.sequence_id):
         if (default.table_id, default.column_id) != (owned.table_id, owned.column_id):
             other = draft.column_name(default.table_id, default.column_id)
-            dependent = f"default value for column {other} of {label_of(draft, default.table_id)}"
-            need_cascade(draft, cascade, what, dependent)
+            dependent = f"default value for column {other} of {drops.label_of(draft, default.table_id)}"
+            drops.need_cascade(draft, cascade, what, dependent)
             draft.drop(default)
 
 

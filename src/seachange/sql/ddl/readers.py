@@ -8,7 +8,7 @@ from functools import partial
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Grant, GrantRoles, RoleStatement
-from seachange.sql.ddl import role
+from seachange.sql.ddl import role, table
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
@@ -17,13 +17,6 @@ from seachange.sql.ddl.object import read_drop_objects
 from seachange.sql.ddl.privilege import read_grant, read_revoke
 from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
-from seachange.sql.ddl.table import (
-    read_create_table,
-    read_create_temporary,
-    read_drop_table,
-    read_truncate,
-    read_undrop_table,
-)
 from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
 from seachange.sql.text.tokens import Reader
 
@@ -41,14 +34,14 @@ _TEMPORARY = tuple((*scope, word) for scope in ((), ("local",), ("global",)) for
 DDL_READERS: tuple[
     tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs | CreateTemporary | RoleStatement]], ...
 ] = (
-    (("create", "table"), read_create_table),
+    (("create", "table"), table.read_create_table),
     # UNLOGGED is ignored: every table is durable.
-    (("create", "unlogged", "table"), read_create_table),
-    *((("create", *words, "table"), read_create_temporary) for words in _TEMPORARY),
-    (("drop", "table"), read_drop_table),
+    (("create", "unlogged", "table"), table.read_create_table),
+    *((("create", *words, "table"), table.read_create_temporary) for words in _TEMPORARY),
+    (("drop", "table"), table.read_drop_table),
     (("alter", "table"), read_alter_table),
-    (("truncate",), read_truncate),
-    (("undrop", "table"), read_undrop_table),
+    (("truncate",), table.read_truncate),
+    (("undrop", "table"), table.read_undrop_table),
     (("create", "index"), read_create_index),
     (("create", "unique", "index"), read_create_unique_index),
     (("alter", "index"), read_alter_index),

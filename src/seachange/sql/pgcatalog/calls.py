@@ -17,19 +17,13 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
-from seachange.sql.pgcatalog import regs
+from seachange.sql.pgcatalog import deparse, regs
 from seachange.sql.pgcatalog.builtin import (
     FIRST_USER_OID,
     PG_CATALOG,
     TYPE_BY_OID,
 )
 from seachange.sql.pgcatalog.comments import comments, shared_comments
-from seachange.sql.pgcatalog.deparse import (
-    constraint_definition,
-    index_definition,
-    index_key_text,
-    view_definition,
-)
 from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
 from seachange.sql.pgcatalog.procedures import function_arguments, function_result
@@ -78,13 +72,13 @@ def _indexdef(context: regs.Context, oid: int, column: int | None, pretty: bool 
         return None
     table, index = found
     if column:
-        return index_key_text(context.facts, table, index, column, bool(pretty))
-    return index_definition(context.facts, table, index, bool(pretty))
+        return deparse.index_key_text(context.facts, table, index, column, bool(pretty))
+    return deparse.index_definition(context.facts, table, index, bool(pretty))
 
 
 def _constraintdef(context: regs.Context, oid: int, pretty: bool | None) -> str | None:
     found = context.facts.constraint_by_oid.get(oid)
-    return None if found is None else constraint_definition(context.facts, *found, pretty=bool(pretty))
+    return None if found is None else deparse.constraint_definition(context.facts, *found, pretty=bool(pretty))
 
 
 def _viewdef(context: regs.Context, view: str, pretty: bool | None) -> str | None:
@@ -92,7 +86,7 @@ def _viewdef(context: regs.Context, view: str, pretty: bool | None) -> str | Non
     relation = context.facts.relation_by_oid.get(oid) if oid is not None else None
     if oid is None:
         raise errors.UndefinedTable(name=view)
-    return view_definition(relation) if isinstance(relation, View) else None
+    return deparse.view_definition(relation) if isinstance(relation, View) else None
 
 
 def _function_result(context: regs.Context, oid: int) -> str | None:

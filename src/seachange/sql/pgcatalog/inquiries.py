@@ -14,15 +14,8 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE, Access
 from seachange.model.schema.actor import Actor, actor_of, memberships
 from seachange.model.schema.objects import Sequence as SequenceObject
+from seachange.sql.pgcatalog import regs
 from seachange.sql.pgcatalog.builtin import CATALOG_OID, INFORMATION_OID
-from seachange.sql.pgcatalog.regs import (
-    Context,
-    find_namespace,
-    find_role,
-    find_type,
-    name_parts,
-    regclassin,
-)
 
 _GRANT_OPTION: Final = " WITH GRANT OPTION"
 _SPELLINGS: Final = {"TEMP": "TEMPORARY"}
@@ -33,39 +26,39 @@ _OF_ROLES: Final = ("MEMBER", "USAGE", "SET")
 _READABLE: Final = frozenset({"SELECT", "USAGE"})
 
 
-def _table(context: Context, *arguments: str | None) -> bool | None:
+def _table(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
     access = _relation(context, name)
     return _holds(who, access, _privileges(wanted, PRIVILEGES[ObjectKind.TABLE]))
 
 
-def _sequence(context: Context, *arguments: str | None) -> bool | None:
+def _sequence(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
-    found = context.facts.relation_by_oid.get(regclassin(context, name))
+    found = context.facts.relation_by_oid.get(regs.regclassin(context, name))
     if found is not None and not isinstance(found, SequenceObject):
         raise errors.WrongObjectType(name=name, kind="sequence")
     access = found.access if found is not None else None
     return _holds(who, access, _privileges(wanted, PRIVILEGES[ObjectKind.SEQUENCE]))
 
 
-def _column(context: Context, *arguments: str | None) -> bool | None:
+def _column(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, column, wanted) = _split(context, arguments, 3)
-    relation = context.facts.relation_by_oid.get(regclassin(context, name))
+    relation = context.facts.relation_by_oid.get(regs.regclassin(context, name))
     if relation is not None and not column.lstrip("-").isdigit():
         attributes = {attribute.name for attribute in context.facts.attributes(relation)}
-        if name_parts(column)[0] not in attributes and column not in attributes:
+        if regs.name_parts(column)[0] not in attributes and column not in attributes:
             raise errors.UndefinedColumn(name=column, relation=relation.name)
     return _holds(who, relation.access if relation is not None else None, _privileges(wanted, _OF_COLUMNS))
 
 
-def _any_column(context: Context, *arguments: str | None) -> bool | None:
+def _any_column(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
     return _holds(who, _relation(context, name), _privileges(wanted, _OF_COLUMNS))
 
 
-def _schema(context: Context, *arguments: str | None) -> bool | None:
+def _schema(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
-    oid = find_namespace(context, name)
+    oid = regs.find_namespace(context, name)
     found = next((n for n in context.facts.namespaces if n.oid == oid), None)
     if found is None:
         if name.isdigit():
@@ -77,7 +70,7 @@ def _schema(context: Context, *arguments: str | None) -> bool | None:
     return _holds(who, found.access, asked)
 
 
-def _database(context: Context, *arguments: str | None) -> bool | None:
+def _database(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
     for oid, known, access in context.facts.databases:
         if name in (str(oid), known):
@@ -87,23 +80,23 @@ def _database(context: Context, *arguments: str | None) -> bool | None:
     raise errors.InvalidDatabaseName(name=name)
 
 
-def _type(context: Context, *arguments: str | None) -> bool | None:
+def _type(context: regs.Context, *arguments: str | None) -> bool | None:
     """Every role may use every type."""
     _, (name, wanted) = _split(context, arguments, 2)
     _privileges(wanted, PRIVILEGES[ObjectKind.TYPE])
-    if find_type(context, name) is None:
+    if regs.find_type(context, name) is None:
         raise errors.UndefinedObject(kind="type", name=name)
     return True
 
 
-def _function(context: Context, *arguments: str | None) -> bool | None:
+def _function(context: regs.Context, *arguments: str | None) -> bool | None:
     """There are no user-defined functions, and every role may call the built-in ones."""
     _, (_, wanted) = _split(context, arguments, 2)
     _privileges(wanted, ("EXECUTE",))
     return True
 
 
-def _role(context: Context, *arguments: str | None) -> bool | None:
+def _role(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
     role = _role_name(context, name)
     roles = context.facts.role_objects
@@ -134,7 +127,7 @@ INQUIRIES: Final[dict[str, tuple[Callable[..., bool | None], int]]] = {
 }
 
 
-def _split(context: Context, arguments: tuple[str | None, ...], count: int) -> tuple[Actor, list[str]]:
+def _split(context: regs.Context, arguments: tuple[str | None, ...], count: int) -> tuple[Actor, list[str]]:
     """The role that is asked about, and the other arguments."""
     given = [argument for argument in arguments if argument is not None]
     if len(given) == count:
@@ -142,21 +135,21 @@ def _split(context: Context, arguments: tuple[str | None, ...], count: int) -> t
     return actor_of(_role_name(context, given[0]), context.facts.role_objects), given[1:]
 
 
-def _role_name(context: Context, text: str) -> str:
+def _role_name(context: regs.Context, text: str) -> str:
     if text == PUBLIC_ROLE:
         return text
     if text in context.facts.roles:
         return text
-    oid = find_role(context, text)
+    oid = regs.find_role(context, text)
     name = context.facts.role_names.get(oid) if oid is not None else None
     if name is None:
         raise errors.UndefinedObject(kind="role", name=text)
     return name
 
 
-def _relation(context: Context, name: str) -> Access | None:
+def _relation(context: regs.Context, name: str) -> Access | None:
     """None for a relation of the catalogs."""
-    oid = regclassin(context, name)
+    oid = regs.regclassin(context, name)
     found = context.facts.relation_by_oid.get(oid)
     if found is None and oid in context.facts.index_by_oid:
         raise errors.WrongObjectType(name=name, kind="table")

@@ -11,17 +11,8 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
 from seachange.model.states import State
-from seachange.sql.pgcatalog import builtin
+from seachange.sql.pgcatalog import builtin, deparse
 from seachange.sql.pgcatalog.comments import COMMENT_ROWS
-from seachange.sql.pgcatalog.deparse import (
-    check_text,
-    default_text,
-    expression_text,
-    generated_text,
-    in_parentheses,
-    index_definition,
-    view_definition,
-)
 from seachange.sql.pgcatalog.facts import (
     Facts,
     PgAttribute,
@@ -177,7 +168,7 @@ def pg_attrdef(facts: Facts) -> Rows:
         for attribute in facts.attributes(table):
             column = attribute.column
             assert column is not None
-            text = generated_text(table, column) or default_text(facts, column)
+            text = deparse.generated_text(table, column) or deparse.default_text(facts, column)
             if text is not None:
                 owner = {"oid": part_oid(table.id, column.id), "adrelid": object_oid(table.id)}
                 yield {**owner, "adnum": attribute.number, "adbin": text}
@@ -188,7 +179,7 @@ def pg_index(facts: Facts) -> Rows:
         keys = [table.column_by_id[c] for c in index.key]
         every = (*index.key, *index.include)
         expressions = [c.generated for c in keys if c.virtual and c.generated is not None]
-        texts = [in_parentheses(expression_text(table, each)) for each in expressions]
+        texts = [deparse.in_parentheses(deparse.expression_text(table, each)) for each in expressions]
         yield {
             "indexrelid": object_oid(index.id),
             "indrelid": object_oid(table.id),
@@ -206,7 +197,9 @@ def pg_index(facts: Facts) -> Rows:
             "indclass": [_opclass(c.type) for c in keys],
             "indoption": [_INDEX_OPTIONS[index.order_of(c)] for c in index.key],
             "indexprs": ", ".join(texts) if texts else None,
-            "indpred": in_parentheses(expression_text(table, index.where)) if index.where is not None else None,
+            "indpred": deparse.in_parentheses(deparse.expression_text(table, index.where))
+            if index.where is not None
+            else None,
         }
 
 
@@ -254,7 +247,7 @@ def _constraint_row(facts: Facts, table: Table, constraint: Index | Check | Fore
             }
         case Check():
             columns = sorted({facts.number(table, c) for c in constraint.columns})
-            return {"contype": "c", "conkey": columns, "conbin": check_text(table, constraint)}
+            return {"contype": "c", "conkey": columns, "conbin": deparse.check_text(table, constraint)}
         case ForeignKey():
             parent = facts.by_id[constraint.parent]
             assert isinstance(parent, Table)
@@ -373,13 +366,13 @@ def pg_tables(facts: Facts) -> Rows:
 def pg_views(facts: Facts) -> Rows:
     for view in facts.views:
         owner = {"schemaname": view.schema, "viewname": view.name, "viewowner": view.access.owner}
-        yield {**owner, "definition": view_definition(view)}
+        yield {**owner, "definition": deparse.view_definition(view)}
 
 
 def pg_indexes(facts: Facts) -> Rows:
     for table, index in facts.indexes:
         names = {"schemaname": table.schema, "tablename": table.name, "indexname": index.name}
-        yield {**names, "indexdef": index_definition(facts, table, index)}
+        yield {**names, "indexdef": deparse.index_definition(facts, table, index)}
 
 
 def pg_sequences(facts: Facts) -> Rows:

@@ -10,17 +10,8 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.isolation import Isolation
+from seachange.sql.settings import settings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
-from seachange.sql.settings.settings import (
-    FIXED,
-    IGNORED_SETTINGS,
-    PIPELINE_SETTINGS,
-    READ_ONLY,
-    SETTINGS,
-    SPELLINGS,
-    Setting,
-    find_setting,
-)
 
 # What RESET ALL leaves as it is: who the session is, and what the transaction is.
 _NOT_RESET = frozenset({"role", "session_authorization", "transaction_isolation"})
@@ -92,21 +83,21 @@ class SessionSettings:
             session_user=None if session_user == "default" else session_user,
             default_isolation=Isolation(self.get("default_transaction_isolation")),
             isolation=Isolation(self.get("transaction_isolation")),
-            is_read_only=self.get(READ_ONLY) == "on",
+            is_read_only=self.get(settings.READ_ONLY) == "on",
             as_of=self.get("seachange.as_of"),
             layout=self.get("seachange.layout"),
             concurrently=self.get("seachange.concurrently"),
         )
 
     def get(self, name: str) -> str:
-        if name in FIXED:
-            return self._values.get(name, FIXED[name])
-        setting = find_setting(name)
+        if name in settings.FIXED:
+            return self._values.get(name, settings.FIXED[name])
+        setting = settings.find_setting(name)
         if name in self._local:
             return self._local[name]
         return self._values.get(name, self._initial(setting))
 
-    def _initial(self, setting: Setting) -> str:
+    def _initial(self, setting: settings.Setting) -> str:
         return self._begun.get(setting.name, self.defaults.get(setting.name, setting.default))
 
     def add_defaults(self, defaults: Mapping[str, str]) -> None:
@@ -116,15 +107,15 @@ class SessionSettings:
     def begin_with(self, name: str, value: str) -> None:
         """As `set`, and RESET and DISCARD go back to this value."""
         self.set(name, value)
-        if name in self._values and name not in FIXED:
+        if name in self._values and name not in settings.FIXED:
             self._begun[name] = self._values.pop(name)
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
-        if name in FIXED:
+        if name in settings.FIXED:
             self._set_fixed(name, value)
             self.changes += 1
             return
-        setting = find_setting(name)
+        setting = settings.find_setting(name)
         try:
             checked = self._initial(setting) if value is None else setting.check(value)
         except ValueError:
@@ -137,10 +128,10 @@ class SessionSettings:
         self.changes += 1
 
     def _set_fixed(self, name: str, value: str | None) -> None:
-        if name in IGNORED_SETTINGS:
-            self._values[name] = FIXED[name] if value is None else value
-        elif value is not None and value.lower() not in SPELLINGS.get(name, (FIXED[name].lower(),)):
-            raise errors.SettingFixed(name=name, value=FIXED[name])
+        if name in settings.IGNORED_SETTINGS:
+            self._values[name] = settings.FIXED[name] if value is None else value
+        elif value is not None and value.lower() not in settings.SPELLINGS.get(name, (settings.FIXED[name].lower(),)):
+            raise errors.SettingFixed(name=name, value=settings.FIXED[name])
 
     def reset(self, name: str | None) -> None:
         if name is not None:
@@ -151,8 +142,8 @@ class SessionSettings:
         self.changes += 1
 
     def show(self) -> list[tuple[str, str, str]]:
-        described = {name: setting.description for name, setting in SETTINGS.items()}
-        described |= dict.fromkeys(FIXED, "As in PostgreSQL; it cannot be changed.")
+        described = {name: setting.description for name, setting in settings.SETTINGS.items()}
+        described |= dict.fromkeys(settings.FIXED, "As in PostgreSQL; it cannot be changed.")
         return [(name, self.get(name), text) for name, text in sorted(described.items())]
 
     def has_set(self, name: str) -> bool:
@@ -164,7 +155,7 @@ class SessionSettings:
 
     def for_jobs(self) -> tuple[tuple[str, str], ...]:
         """The settings among them that jobs of the session use, on every node."""
-        return tuple(pair for pair in self.given() if pair[0] in PIPELINE_SETTINGS)
+        return tuple(pair for pair in self.given() if pair[0] in settings.PIPELINE_SETTINGS)
 
     def mark(self) -> SettingsMark:
         """A point within a transaction to go back to."""

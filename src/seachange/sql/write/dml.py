@@ -15,13 +15,7 @@ from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, RowSink
-from seachange.sql.query.fast_select import (
-    IndexSelect,
-    KeySelect,
-    compile_fast_select,
-    compile_key_select,
-    simple_target,
-)
+from seachange.sql.query import fast_select
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.query.query import run_query
 from seachange.sql.write.advisory_calls import AdvisorySelect, calls_advisory
@@ -90,19 +84,19 @@ def compile_select(tree: exp.Expr) -> Template:
 
 def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
     """The table in which a query looks up one row, if it does nothing else."""
-    target = simple_target(tree)
+    target = fast_select.simple_target(tree)
     table = target.find_table(port) if target is not None else None
-    if target is None or table is None or compile_key_select(tree, target, table) is None:
+    if target is None or table is None or fast_select.compile_key_select(tree, target, table) is None:
         return None
     return target.name
 
 
 def selects_by_index(tree: exp.Expr, port: TransactionPort, values: Sequence[Any]) -> bool:
     """Whether a query is answered from few rows found through an index, without DuckDB."""
-    target = simple_target(tree)
+    target = fast_select.simple_target(tree)
     table = target.find_table(port) if target is not None else None
-    fast = compile_fast_select(tree, target, table) if target is not None and table is not None else None
-    return isinstance(fast, IndexSelect) and fast.run(port, values) is not None
+    fast = fast_select.compile_fast_select(tree, target, table) if target is not None and table is not None else None
+    return isinstance(fast, fast_select.IndexSelect) and fast.run(port, values) is not None
 
 
 def _select_values(tree: exp.Values) -> exp.Select:
@@ -129,16 +123,16 @@ class Select:
         # Compiled in any case, since this checks the tree.
         self._template: Template = compile_template(tree.copy())
         self._expected = max(self._template.parameters, default=0)
-        self._target: DmlTarget | None = simple_target(tree)
-        self._by_key: KeySelect | IndexSelect | None = None
+        self._target: DmlTarget | None = fast_select.simple_target(tree)
+        self._by_key: fast_select.KeySelect | fast_select.IndexSelect | None = None
         table = self._target.find_table(port) if self._target is not None else None
         if self._target is not None and table is not None:
-            self._by_key = compile_fast_select(tree, self._target, table)
+            self._by_key = fast_select.compile_fast_select(tree, self._target, table)
 
     @property
     def is_by_key(self) -> bool:
         """Whether it looks up one row."""
-        return isinstance(self._by_key, KeySelect)
+        return isinstance(self._by_key, fast_select.KeySelect)
 
     def is_current(self, port: TransactionPort) -> bool:
         # The general plan does not depend on a table's version.
