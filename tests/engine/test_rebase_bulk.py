@@ -15,6 +15,7 @@ from seachange.engine.transaction.rebase import rebase_writes
 from seachange.engine.transaction.rebase_rows import Move
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
+from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check
 from tests.engine.changing import new_index
 from tests.engine.database import arrow, create, insert, rows
@@ -55,20 +56,23 @@ def other(node: Node) -> Iterator[Session]:
 
 REFUSED = {
     "a key of a new primary index": (
-        "update t set u = u + 10 where id = 1",
+        "update t set u = u + 10 where id < 2",
         "alter table t alter primary key using columns (u)",
     ),
     "two of its own keys": ("update t set u = 5 where id < 3", "create unique index on t (u)"),
     "a key of another row": ("insert into t select 9, 30, 9", "create unique index on t (u)"),
-    "a check": ("update t set u = -1 where id = 1", "alter table t add check (u > 0)"),
-    "a required value": ("update t set n = null where id = 1", "alter table t alter column n set not null"),
+    "a check": ("update t set u = -1 where id < 2", "alter table t add check (u > 0)"),
+    "a required value": ("update t set n = null where id < 2", "alter table t alter column n set not null"),
     "a row that refers to nothing": (
-        "update t set n = 7 where id = 1",
+        "update t set n = 7 where id < 2",
         "alter table t add foreign key (n) references p",
     ),
-    "a row that is referred to": ("delete from p where id = 2", "alter table t add foreign key (n) references p"),
+    "a row that is referred to": (
+        "delete from p where id > 1 and id < 3",
+        "alter table t add foreign key (n) references p",
+    ),
     "a value that cannot be converted": (
-        "update t set n = 0 where id = 1",
+        "update t set n = 0 where id < 2",
         "alter table t alter column n type int using 6 / n",
     ),
 }
@@ -90,7 +94,7 @@ def test_what_the_new_version_refuses(node: Node, block: Session, other: Session
 
 def test_rows_of_files_take_part_in_a_new_foreign_key(node: Node, block: Session, other: Session):
     block.execute("begin")
-    block.execute("update t set n = 3 where id = 1")
+    block.execute("update t set n = 3 where id < 2")
     other.execute("alter table t add foreign key (n) references p on delete cascade")
     block.execute("commit")
     other.execute("delete from p where id = 3")
@@ -149,3 +153,17 @@ def test_writes_are_rebased_on_a_version_that_is_not_published(node: Node, how: 
     assert set(state.buffer.indexes) == {plan.index.id for plan in state.parts.write_plan(table).entries}
     txn.commit()
     assert (4, "four", 4) in rows(node)
+
+
+def test_a_change_fails_for_a_row_in_a_file_that_has_no_value(node: Node, block: Session, other: Session):
+    """While the column is not in view, the change fails and not the row."""
+    block.execute("begin")
+    block.execute("update t set n = 0 where id < 2")
+    FAULTS.arm("job.attached", lambda: block.execute("commit"))
+    try:
+        with pytest.raises(errors.DataError):
+            other.execute("alter table t alter column n type int using 6 / n")
+    finally:
+        FAULTS.disarm()
+    assert other.execute("select n from t order by id").rows == [(0,), (2,), (3,)]
+    assert check(node) == []
