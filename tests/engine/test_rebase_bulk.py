@@ -159,7 +159,11 @@ def test_a_change_fails_for_a_row_in_a_file_that_has_no_value(node: Node, block:
     """While the column is not in view, the change fails and not the row."""
     block.execute("begin")
     block.execute("update t set n = 0 where id < 2")
-    FAULTS.arm("job.attached", lambda: block.execute("commit"))
+
+    def commit() -> None:
+        block.execute("commit")
+
+    FAULTS.arm("job.attached", commit)
     try:
         with pytest.raises(errors.DataError):
             other.execute("alter table t alter column n type int using 6 / n")
