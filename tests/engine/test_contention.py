@@ -1,6 +1,6 @@
 """What a node knows of contention ends by itself, and is about tables once it is about many keys."""
 
-from seachange.engine.locks.contention import HOT_US, KEYS_MAX, TABLE_KEYS, Contention
+from seachange.engine.locks.contention import ELSEWHERE_US, HOT_US, KEYS_MAX, TABLE_KEYS, Contention
 from seachange.model.ids import CommitId, IndexId, KeyHash, TableId
 
 
@@ -68,7 +68,7 @@ def test_tables_that_other_nodes_write_to_are_known_for_a_while():
     contention.learn(CommitId(b"others"), KEYS * 10, [INDEX])
     assert contention.is_written_elsewhere(INDEX)
     assert contention.is_quiet
-    clock.advance_us(HOT_US + 1)
+    clock.advance_us(ELSEWHERE_US + 1)
     assert not contention.is_written_elsewhere(INDEX)
 
 

@@ -19,6 +19,9 @@ from seachange.runtime.clock import Clock
 
 # How long a key counts as contended after the last conflict.
 HOT_US = 10_000_000
+# How long a table counts as written to by other nodes. Long, since a query that was answered before another node wrote
+# cannot be repeated; it costs a round trip in blocks that query after a change.
+ELSEWHERE_US = 600_000_000
 # A table with this many contended keys is contended as a whole: the next conflict is likely on yet another key.
 TABLE_KEYS = 8
 # Above this number, expired keys are removed.
@@ -85,7 +88,7 @@ class Contention:
         self._sent.discard(commit_id)
         now = self._clock.steady_us()
         if not is_own:
-            self._elsewhere.update(dict.fromkeys(touched, now + HOT_US))
+            self._elsewhere.update(dict.fromkeys(touched, now + ELSEWHERE_US))
         if len(keys) > LEARNED_KEYS_MAX:
             return
         if not is_own:
@@ -99,7 +102,7 @@ class Contention:
             self._committed.update(dict.fromkeys(keys, now))
 
     def is_written_elsewhere(self, index_id: IndexId) -> bool:
-        """Whether another node has written to the index a short while ago."""
+        """Whether another node has written to the index lately."""
         return self._elsewhere.get(index_id, 0) > self._clock.steady_us()
 
     def pick(self, table_id: TableId, keys: Iterable[KeyHash]) -> set[KeyHash]:
