@@ -2,8 +2,9 @@
 
 PYTHON ?= python3
 ARGS ?=
-# The number of test processes; 0 runs the tests in pytest itself, as a debugger needs it.
-PROCESSES ?= logical
+# The number of test processes: more than cores, because tests that wait for other processes need none. 0 runs the tests
+# in pytest itself, as a debugger needs it.
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # The folder for databases of tests: in memory if possible, since every commit is synced.
 SCRATCH := $(firstword $(wildcard /dev/shm) $(TMPDIR) /tmp)
 
