@@ -38,6 +38,13 @@ def create_index(draft: Draft, statement: CreateIndex) -> None:
         draft.notices.append(f'relation "{statement.name}" already exists, skipping')
         return
     key = tuple(_key_column(draft, table_id, item, statement.method) for item in statement.columns)
+    for column_id in key:
+        if key.count(column_id) > 1:
+            # An entry has each column once.
+            raise errors.FeatureNotSupported(
+                feature=f"an index with {draft.column_name(table_id, column_id)} twice in its key",
+                instead="Name it once: the second adds nothing to the order.",
+            )
     condition = statement.where
     where = None if condition is None else bind_expression(draft, table_id, condition.pieces, condition.columns)
     descending = tuple(key[position] for position in statement.descending)
