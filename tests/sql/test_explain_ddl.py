@@ -196,3 +196,15 @@ def test_beside_a_change_that_is_under_way(node: Node, session: Session):
     session.execute("alter table concurrently foo alter c3 type text")
     lines = session.execute("explain (ddl) alter table foo alter c2 type text").rows
     assert "rebuild primary index" in lines[0][0]
+
+
+def test_a_table_of_the_block_itself_is_remarked(session: Session):
+    remark = "In this transaction all stages run inside the statement, without a wait: no other session sees the rows."
+    session.execute("begin")
+    session.execute("create table own (a int)")
+    assert remark not in explain(session, "create index on own (a)")
+    session.execute("insert into own values (1)")
+    assert remark in explain(session, "create index on own (a)")
+    assert remark not in explain(session, "alter table own add column b int")
+    session.execute("commit")
+    assert remark not in explain(session, "create index on own (a)")

@@ -26,6 +26,7 @@ from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_plan
+from seachange.sql.change.own_changes import needs_own_work
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.change.type_checks import verify_checks
@@ -34,6 +35,7 @@ from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.databases import check_named_databases, descriptors_of, tables_of
 
+_OWN_WORK = "In this transaction all stages run inside the statement, without a wait: no other session sees the rows."
 # The prefix of remarks in formats that another program reads.
 _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
@@ -52,10 +54,11 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     for statement in statements:
         check_plan(statement, plan, catalog.descriptors, port)
     _verify(plan, catalog, duck)
+    own = [_OWN_WORK] if needs_own_work(plan, port) else []
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in (*said, *plan.notices, *advise(plan, catalog))]
     comment = _COMMENTS.get(form, "")
-    return [*(comment + one_line(line) for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
+    return [*(comment + one_line(line) for line in (*notices, *own, *remarks)), *explain_plan(plan, catalog, form)]
 
 
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:

@@ -32,6 +32,11 @@ def is_own_work(plan: ChangePlan, port: TransactionPort) -> bool:
     return all(table_id is not None and port.own_rows.is_own(table_id) for table_id in _tables_waited_for(plan))
 
 
+def needs_own_work(plan: ChangePlan, port: TransactionPort) -> bool:
+    """Whether the plan would need a job, if such tables were not the transaction's own."""
+    return any(True for _ in _tables_waited_for(plan)) and is_own_work(plan, port)
+
+
 def _tables_waited_for(plan: ChangePlan) -> Iterator[TableId | None]:
     for part, stage in _stages(plan):
         for transition in stage.transitions:
