@@ -199,7 +199,6 @@ class Job:
         return replace(self, change=self.undo, progress=Progress(there, self.progress.unfenced), undo=None)
 
     def rest(self) -> ChangePlan:
-        """The remaining stages."""
         if self.is_reverting:
             return plan_revert(self.change, self.progress)
         return plan_remainder(self.change, self.progress, self.phase)

@@ -363,7 +363,6 @@ class JobRunner:
         return job
 
     def _after(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int, rows: int = 0) -> Job:
-        """The job after the stage."""
         statuses = list(job.progress.statuses)
         for transition in stage.transitions:
             statuses[transition.target] = transition.status

@@ -78,7 +78,6 @@ def parse_options(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def configuration(options: SparkOptions) -> dict[str, str]:
-    """The configuration of a new application."""
     sizes = {
         "spark.driver.memory": options.driver_memory,
         "spark.executor.memory": options.executor_memory,

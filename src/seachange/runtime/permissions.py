@@ -20,7 +20,6 @@ _FILE_BITS = 0o666
 
 
 def folder_mode(folder: Path) -> int:
-    """The mode of new folders in this one."""
     return GROUP_ACCESS if _mode(folder) == GROUP_ACCESS else PRIVATE
 
 

@@ -94,7 +94,6 @@ def _field(column: ResultColumn, form: int) -> Field:
 
 
 def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
-    """Encodes the rows in batches."""
     forms = spread_formats(formats, len(columns))
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[first : first + _ROWS_AT_ONCE]

@@ -92,7 +92,6 @@ class Inbox:
             return self._pop()
 
     def wait(self) -> MessageFrame:
-        """Waits for the next message."""
         with self._lock:
             self._is_awaited = True
             self._changed.wait_for(lambda: self._frames or self._is_cut)

@@ -106,7 +106,6 @@ def _write(
     reserve: Reserve,
     unique: Distinct | None,
 ) -> list[Segment]:
-    """Writes sorted rows."""
     with sorting():
         # The reader is available when everything is sorted; what follows is only merging and streaming.
         stream = rows.to_arrow_reader(_BATCH_ROWS)

@@ -96,7 +96,6 @@ class PatchedColumns:
         return found
 
     def _read(self, file: TouchedFile, schema: pa.Schema, found: Columns) -> Columns:
-        """Reads the columns that are not cached."""
         wanted = pa.schema([field for field in schema if field.name not in found])
         name = segment_name(file.segment.id)
         with self._files.open_input(name) as source, reading(name):

@@ -79,7 +79,6 @@ def _expression(source: Source, column: Column) -> str:
 
 
 def literal(type_: SqlType, value: Any) -> str:
-    """A value as DuckDB text."""
     if value is None:
         return f"CAST(NULL AS {type_.duckdb})"
     if type_.kind is Kind.BYTEA:

@@ -59,7 +59,6 @@ def decode_footer(metadata: Mapping[bytes, bytes] | None) -> SegmentFooter | Non
 
 
 def checksum_of(source: pa.NativeFile) -> bytes:
-    """The checksum of a whole file."""
     digest = xxhash.xxh3_128()
     while (chunk := source.read_buffer(_CHUNK_BYTES)).size:
         digest.update(chunk)

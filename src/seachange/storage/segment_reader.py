@@ -119,7 +119,6 @@ class SegmentReader:
         return [key for group in range(len(self._firsts)) for key in self._keys(group).rows()]
 
     def row(self, position: int) -> Row:
-        """The row at a position of the file."""
         group = bisect_right(self._starts, position) - 1
         return self._row(group, position - self._starts[group])
 

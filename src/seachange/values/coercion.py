@@ -187,7 +187,6 @@ def _parse_time(parse: Callable[[str], Any], type_: SqlType, text: str) -> Any:
 
 
 def _local(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """The local time in the zone."""
     return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
 
 

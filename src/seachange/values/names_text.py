@@ -72,7 +72,6 @@ def normalize(text: str, form: str) -> str:
 
 
 def _longest_marks(text: str) -> int:
-    """The longest run of combining marks."""
     longest = run = 0
     for character in text:
         run = run + 1 if unicodedata.combining(character) else 0

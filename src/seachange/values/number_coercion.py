@@ -139,7 +139,6 @@ def _is_moderate(number: Decimal) -> bool:
 
 
 def _digit_count(number: Decimal) -> float:
-    """The number of digits without an exponent."""
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         return math.inf

@@ -137,7 +137,6 @@ class PendingSchema:
         self.publish(dropped, after)
 
     def dropped(self) -> tuple[Table, ...]:
-        """Tables that this transaction has dropped."""
         return tuple(before for before, after in self._changes.values() if isinstance(before, Table) and after is None)
 
     def find(self, schema: str, name: str, committed: Contents) -> Relation | None:

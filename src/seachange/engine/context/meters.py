@@ -54,8 +54,6 @@ class Histogram:
 
 
 class CounterByName:
-    """Counts by name."""
-
     __slots__ = ("_counts", "_lock")
 
     def __init__(self) -> None:

@@ -79,7 +79,6 @@ class Contention:
         self._sent.add(commit_id)
 
     def refuse(self, commit_id: CommitId) -> None:
-        """The commit was refused."""
         self._sent.discard(commit_id)
 
     def learn(self, commit_id: CommitId, keys: Sequence[KeyHash], touched: Iterable[IndexId]) -> None:

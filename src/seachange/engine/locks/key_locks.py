@@ -143,12 +143,10 @@ class LockTable:
             self._wake(self._waiting.get(actor), _Wake.CANCELED)
 
     def waits_for(self) -> dict[int, set[int]]:
-        """Which actors wait for which."""
         with self._mutex:
             return {actor: set(self._waited_for(actor)) for actor in self._waiting}
 
     def wait_of(self, actor: int) -> tuple[LockMode, KeyHash] | None:
-        """The lock that an actor waits for."""
         with self._mutex:
             waiter = self._waiting.get(actor)
             return None if waiter is None else (waiter.strength, waiter.key)

@@ -85,7 +85,6 @@ class NodeEpoch:
                 stale.locks.end()
 
     def beat(self) -> None:
-        """One heartbeat."""
         epoch = self.current
         try:
             marks = epoch.registry.marks()

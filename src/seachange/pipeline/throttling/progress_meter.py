@@ -50,7 +50,6 @@ class ProgressMeter:
             return self._reported
 
     def interrupt(self) -> None:
-        """Interrupts the running query."""
         with self._lock:
             if self._running is not None:
                 self._running.interrupt()

@@ -41,7 +41,6 @@ class Directory:
         self._indexes: dict[DescriptorId, dict[IndexId, Place]] = {}
 
     def find(self, schema: str, name: str) -> FoundObject | None:
-        """A relation."""
         return self._found.get((_RELATIONS, schema, name))
 
     def find_type(self, schema: str, name: str) -> FoundObject | None:

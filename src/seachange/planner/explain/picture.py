@@ -29,8 +29,6 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class StageBox:
-    """A stage with its boxes."""
-
     id: str
     title: tuple[str, ...]
     boxes: tuple[Box, ...]

@@ -61,7 +61,6 @@ def check_needs(statement: statements.Statement, port: TransactionPort) -> None:
 
 
 def named_objects(statement: statements.Statement) -> tuple[ObjectKind, tuple[RelationName, ...]]:
-    """The objects that the statement is about."""
     match statement:
         case statements.AlterTable(table=table) | statements.CreateIndex(table=table):
             return ObjectKind.TABLE, (table,)

@@ -124,7 +124,6 @@ def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tu
 
 
 def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """The conjuncts of a condition."""
     condition = condition.unnest()
     if isinstance(condition, exp.And):
         yield from conjuncts(condition.this)

@@ -46,8 +46,6 @@ TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class UserCast:
-    """A cast to a user-defined type."""
-
     name: RelationName
 
 

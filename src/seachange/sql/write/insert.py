@@ -56,8 +56,6 @@ def check_width(columns: Sequence[Column], listed: bool, width: int) -> None:
 
 
 class InsertRows:
-    """INSERT of rows given in the statement."""
-
     def __init__(self, tree: exp.Insert, target: DmlTarget, table: Table) -> None:
         self._target = target
         self._table = table
