@@ -52,6 +52,8 @@ BEHAVIOUR: dict[State, Behaviour] = {
 
 # The states in which a constraint rejects rows.
 REFUSING = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.checks is Checking.REFUSED)
+# The states in which rows that violate a constraint are recorded.
+RECORDING = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.checks is Checking.RECORDED)
 # The states in which statements may use an element.
 READABLE = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.reads)
 # The states in which writers maintain an element for others to check or read.

@@ -24,7 +24,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from seachange.model.ids import ColumnId, DescriptorId, IndexId, KeyHash, TableId
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, KeyHash, TableId
+from seachange.model.schema.constraint import ConstraintKind
 from seachange.values.types import Kind, SqlType
 
 # The encoding of NULL; every value is below it and at or above FIRST_VALUE. AFTER is above every continuation of a key.
@@ -168,6 +169,18 @@ def conversion_hash(table_id: TableId, column_id: ColumnId) -> KeyHash:
     """Relied on by a commit with a row that has no value for a converted column, and written when the change publishes
     the column: at most one of the two commits."""
     return _hash(b"c", IndexId(table_id), _pack_u64(column_id))
+
+
+def constraint_hash(kind: ConstraintKind, table_id: TableId, id_: int) -> KeyHash:
+    """The same for a row that violates a constraint which its transaction has not committed; `id_` is that of the
+    constraint, of the index, or of the column that must not be null."""
+    return _hash(b"c", IndexId(table_id), kind.value.encode() + _pack_u64(id_))
+
+
+def reference_hash(table_id: TableId, constraint_id: ConstraintId, encoded: bytes) -> KeyHash:
+    """Shared by a commit with a row that refers to this key by an uncommitted foreign key, and written by a commit that
+    removes the key: neither makes the other fail."""
+    return _hash(b"f", IndexId(table_id), _pack_u64(constraint_id) + encoded)
 
 
 def change_hash(descriptor_id: DescriptorId) -> KeyHash:

@@ -14,6 +14,7 @@ from seachange import errors
 from seachange.engine.buffer.write_locks import LockedRow
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange
+from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Table
 
 
@@ -24,11 +25,23 @@ class DeclarationsMark:
 
     locked: int
     changed: int
-    unconverted: int
+    violations: int
+    references: int
+    freed: int
     relied: dict[DescriptorId, int]
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: frozenset[TableId]
     addressed: frozenset[DescriptorId]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftReference:
+    """A key that a row of table `child_id` refers to by an uncommitted foreign key, or that a parent row gives up, and
+    the error if another commit does the opposite."""
+
+    child_id: TableId
+    key: ForeignKey
+    problem: errors.Error
 
 
 @dataclass(slots=True)
@@ -41,8 +54,13 @@ class Declarations:
     fenced: set[TableId] = field(default_factory=set)
     # Keys of other tables that rows of this transaction refer to, with the snapshots at which they existed.
     shares: dict[KeyHash, Seq] = field(default_factory=dict)
-    # Of the shares, those of conversions that had no value, and why.
-    unconverted: dict[KeyHash, errors.Error] = field(default_factory=dict)
+    # Of the shares, those of uncommitted constraints that rows of this transaction violate, and the errors.
+    violations: dict[KeyHash, errors.Error] = field(default_factory=dict)
+    # Of the changed keys, those of constraints that this transaction adds, with their names.
+    constraints: dict[KeyHash, str] = field(default_factory=dict)
+    # Keys of uncommitted foreign keys that are among the shares, or that parent rows gave up, in `freed`.
+    references: dict[KeyHash, SoftReference] = field(default_factory=dict)
+    freed: dict[KeyHash, Seq] = field(default_factory=dict)
     # Tables that statements named to write to or to lock rows of; others are written by foreign keys alone.
     addressed: set[DescriptorId] = field(default_factory=set)
     # Rows that were locked, and may not have been written.
@@ -53,7 +71,8 @@ class Declarations:
     jobs: list[JobChange] = field(default_factory=list)
 
     def mark(self) -> DeclarationsMark:
-        counts = len(self.locked), len(self.changed), len(self.unconverted)
+        keys = len(self.violations), len(self.references), len(self.freed)
+        counts = len(self.locked), len(self.changed), *keys
         relied = dict(self.relied), dict(self.relied_empty)
         return DeclarationsMark(*counts, *relied, frozenset(self.fenced), frozenset(self.addressed))
 
@@ -61,7 +80,9 @@ class Declarations:
         """Removes what the statements since the mark have declared, besides shares."""
         del self.locked[mark.locked :]
         drop_newest(self.changed, mark.changed)
-        drop_newest(self.unconverted, mark.unconverted)
+        drop_newest(self.violations, mark.violations)
+        drop_newest(self.references, mark.references)
+        drop_newest(self.freed, mark.freed)
         self.relied, self.relied_empty = dict(mark.relied), dict(mark.relied_empty)
         self.fenced, self.addressed = set(mark.fenced), set(mark.addressed)
 

@@ -110,6 +110,9 @@ def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
 
 def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
     for entry in plan.entries[1:]:
+        if entry.index.uncommitted:
+            # No session waits for another writer of a key that is not committed to be unique.
+            continue
         unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
         if unique is not None:
             yield WriteLock(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)

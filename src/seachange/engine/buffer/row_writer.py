@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.staged import StagedRow, find_staged, is_hidden
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, WriteBuffer
 from seachange.engine.context.interrupts import SessionInterrupts
+from seachange.engine.encode.check_rows import violation
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
-from seachange.model.ids import Seq
+from seachange.model.ids import KeyHash, Seq
+from seachange.model.schema.constraint import ConstraintKind
 from seachange.model.schema.descriptor import Table
 from seachange.storage.image import StoredRow
-from seachange.storage.keys import Key
+from seachange.storage.keys import Key, constraint_hash
 
 Row = tuple[Any, ...]
+# Takes the key of an uncommitted constraint and the violation.
+Record = Callable[[KeyHash, errors.Error], None]
 
 
 class RowWriter:
@@ -32,8 +36,10 @@ class RowWriter:
         snapshot: Seq,
         is_new: bool,
         interrupts: SessionInterrupts,
+        record: Record,
     ) -> None:
         self.plan = plan
+        self._record = record
         self._buffer = buffer
         self._epoch = epoch
         self._warehouse = parts.warehouse
@@ -47,8 +53,13 @@ class RowWriter:
 
     def check(self, rows: Sequence[Row]) -> None:
         """Checks the CHECK constraints of each row; `check_required` checks for NULLs."""
-        if self.plan.checks is not None:
-            self.plan.checks.verify(rows, self._duck, self._interrupts)
+        plan = self.plan
+        if plan.checks is not None:
+            plan.checks.verify(rows, self._duck, self._interrupts)
+        if plan.recorded_checks is not None:
+            for check, row in plan.recorded_checks.broken(rows, self._duck, self._interrupts):
+                key = constraint_hash(ConstraintKind.CHECK, plan.table.id, check.id)
+                self._record(key, violation(plan.table, check, row))
 
     def insert(self, row: Row) -> None:
         self.check_required(row)
@@ -97,6 +108,10 @@ class RowWriter:
         for position, column in self.plan.required:
             if row[position] is None and position != self.plan.rowid:
                 raise errors.NotNullViolation(column=column.name, relation=self.plan.table.name)
+        for position, column in self.plan.recorded_nulls:
+            if row[position] is None:
+                key = constraint_hash(ConstraintKind.NOT_NULL, self.plan.table.id, column.id)
+                self._record(key, errors.NotNullViolation(column=column.name, relation=self.plan.table.name))
 
     # One entry.
 
@@ -117,7 +132,7 @@ class RowWriter:
             self._buffer.delete_staged(removed.file, removed.position)
             existed, base = True, removed.file.base
         unique = plan.unique_key(stored)
-        if unique is not None and plan.checks:
+        if unique is not None and plan.looks_for_duplicates:
             self._check_unique(plan, buffer, unique, encoded)
         self._buffer.put(buffer, encoded, Entry(key, stored, existed, base))
 
@@ -154,21 +169,31 @@ class RowWriter:
     # Unique secondary keys.
 
     def _check_unique(self, plan: EntryPlan, buffer: IndexBuffer, unique: Key, encoded: bytes) -> None:
-        if buffer.unique.get(unique, set()) - {encoded}:
+        if not self._is_taken(plan, buffer, unique, encoded):
+            return
+        if plan.checks:
             raise self._duplicate(plan, unique)
+        key = constraint_hash(ConstraintKind.UNIQUE, plan.table_id, plan.index.id)
+        self._record(key, self._duplicate(plan, unique))
+
+    def _is_taken(self, plan: EntryPlan, buffer: IndexBuffer, unique: Key, encoded: bytes) -> bool:
+        """Whether another row has the key, committed or in this transaction."""
+        if buffer.unique.get(unique, set()) - {encoded}:
+            return True
         for file in buffer.staged:
             columns = plan.columns[: plan.key_width]
             hits = self._warehouse.reader(file.segment, columns).find_prefix(unique)
             others = (position for position, key in hits if plan.codec.encode(key[: plan.key_width]) != encoded)
             if any(position not in file.deleted for position in others):
-                raise self._duplicate(plan, unique)
+                return True
         if self._is_new:
-            return
+            return False
         for found in self._epoch.image(self.plan.table, plan.index, self._snapshot).find_unique(unique, self._snapshot):
             other = plan.codec.encode(found.row[: plan.key_width])
             own = buffer.entries.get(other)
             if own is None and other != encoded and not is_hidden(self._warehouse, buffer, found.row):
-                raise self._duplicate(plan, unique)
+                return True
+        return False
 
     def _duplicate(self, plan: EntryPlan, key: Key) -> errors.UniqueViolation:
         return duplicate_key(self.plan.table, plan, key)

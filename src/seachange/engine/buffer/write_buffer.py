@@ -254,7 +254,9 @@ class WriteBuffer:
         }
         before = [b for i, b in self.indexes.items() if b.plan.table_id == table.id and i not in buffers]
         self.replace(table.id, buffers)
-        self.listed += [keys for buffer in before for keys in buffer.listed()]
+        # Keys of an index that was never committed conflict with no other commit.
+        committed = [buffer for buffer in before if not buffer.plan.index.uncommitted]
+        self.listed += [keys for buffer in committed for keys in buffer.listed()]
         self.fits[table.id] = RowsFit(table, seq)
 
     def replace(self, table_id: DescriptorId, buffers: Mapping[IndexId, IndexBuffer]) -> None:

@@ -23,6 +23,7 @@ from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
 from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
 from seachange.engine.bulk.own_entries import OwnEntries, Stamp
 from seachange.engine.constraints.computed_values import filler_of
+from seachange.engine.constraints.uncommitted import record_duplicate
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.reads.row_reads import RowReads
 from seachange.model.ids import ColumnId, IndexId, Seq
@@ -33,6 +34,7 @@ from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct, repeated_keys
 from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.keys import Key
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.sorter import Sorter
 
@@ -163,9 +165,10 @@ class BulkChange:
         if is_put:
             unique = self._unique(plan) if moves else None
             stamp = Stamp(self._txn.snapshot.seq, fresh=False, moves=moves)
-            self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, stamp, own, unique)
+            refused = unique if plan.checks else None
+            self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, stamp, own, refused)
             if unique is not None:
-                self._check_unique(sorter, plan, unique, is_sorted=own is None)
+                self._check_unique(sorter, plan, unique, is_sorted=own is None and plan.checks)
         if is_put and moves:
             same = " AND ".join(f"w.{column_name(c)} IS NOT DISTINCT FROM t.{column_name(c)}" for c in key)
             gone = f"SELECT w.* FROM ({gone}) w ANTI JOIN ({taken}) t ON {same}"  # noqa: S608 - named by id
@@ -236,13 +239,13 @@ class BulkChange:
     def _unique(self, plan: EntryPlan) -> Distinct | None:
         width = plan.key_width if plan.is_primary else plan.unique_width
         columns = tuple(c for c, _ in plan.columns[:width])
-        if not columns or not plan.checks or not self._changes(plan, columns):
+        if not columns or not plan.looks_for_duplicates or not self._changes(plan, columns):
             return None
         return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
 
     def _check_unique(self, sorter: Sorter, plan: EntryPlan, unique: Distinct, is_sorted: bool) -> None:
         """Raises on the first new key that belongs to a row outside the statement, or to two of its rows, where one
-        sort has not found those."""
+        sort has not found those; or records it."""
         table = self._plan.table
         # Columns are named by id: a column that will replace another has the same name, and entries may contain both.
         columns = [replace(table.column_by_id[c], name=column_name(c)) for c in self._key(plan)]
@@ -258,10 +261,16 @@ class BulkChange:
         rest = f"SELECT e.* FROM ({rows.sql}) e ANTI JOIN ({old}) h ON {own}"  # noqa: S608 - named by id
         sql = f"SELECT {names} FROM ({new}) n JOIN ({rest}) r ON {same} LIMIT 1"  # noqa: S608 - named by id
         for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
-            raise unique.duplicate(hit)
+            self._refuse_key(plan, hit)
         if not is_sorted:
             for hit in sorter.ask(repeated_keys(new, unique)):
-                raise unique.duplicate(hit)
+                self._refuse_key(plan, hit)
+
+    def _refuse_key(self, plan: EntryPlan, key: Key) -> None:
+        problem = duplicate_key(self._plan.table, plan, key)
+        if plan.checks:
+            raise problem
+        record_duplicate(self._txn, plan, problem)
 
     def _stage(self, written: _Written) -> Iterator[StagedFile]:
         for segment in written.segments:
@@ -274,10 +283,14 @@ class BulkChange:
             return
         with self._txn.epoch.lock:
             changed = self._txn.epoch.conflicts.find_listed(
-                [(f.hashes, f.base) for f in staged if f.hashes is not None and f.base == self._txn.snapshot.seq]
+                [(f.hashes, f.base) for f in staged if f.hashes is not None and self._is_first(f)]
             )
         if changed is not None:
             raise errors.RowChanged(seq=changed)
+
+    def _is_first(self, file: StagedFile) -> bool:
+        """Whether its keys were read by this statement. Those of an index that is not committed are no conflict."""
+        return file.base == self._txn.snapshot.seq and not file.plan.index.uncommitted
 
 
 def _is_data(segment: Segment) -> bool:

@@ -15,8 +15,9 @@ import numpy as np
 
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.bulk.bulk_change import BulkChange
-from seachange.engine.constraints.foreign_key import ForeignKeys
+from seachange.engine.constraints.foreign_key import ForeignKeys, is_checked
 from seachange.engine.constraints.key_view import KeyView, by_id, without
+from seachange.engine.constraints.uncommitted import record_broken, record_null
 from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.reads.row_reads import RowReads
 from seachange.model.scan import Scan
@@ -46,6 +47,7 @@ def check_load(
     load = Load(txn, reads, plan.table, parts_of(segments))
     if plan.checks is not None and not checked:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
+    load.record(plan)
     for key in plan.table.foreign_keys:
         load.check(key, foreign_keys)
 
@@ -63,6 +65,8 @@ def check_change(
     load = Load(txn, reads, table, parts_of(change.segments))
     if plan.checks is not None and change.segments:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
+    if change.segments:
+        load.record(plan)
     for key in table.foreign_keys:
         if change.segments and not changed.isdisjoint(key.columns):
             load.check(key, foreign_keys)
@@ -73,7 +77,7 @@ def check_change(
     )
     for child, key in references:
         index = table.index_by_id[key.parent_index]
-        if key.state in REFUSING and (assigned is None or not changed.isdisjoint(index.key)):
+        if is_checked(key) and (assigned is None or not changed.isdisjoint(index.key)):
             Departure(txn, reads, table, index, change.removed(index.id)).check(
                 child, key, foreign_keys, assigned is None
             )
@@ -95,6 +99,9 @@ class Departure:
 
     def check(self, child: Table, key: ForeignKey, foreign_keys: ForeignKeys, deleted: bool) -> None:
         if not self._parts.files:
+            return
+        if key.uncommitted:
+            foreign_keys.require_now(child, key, self._view.run(self._gone()), left=True)
             return
         action = action_of(child, key, deleted)
         if foreign_keys.is_checked_later(child, key) or action not in (Action.NO_ACTION, Action.RESTRICT):
@@ -154,6 +161,18 @@ class Load:
     def scan_all(self) -> Scan:
         return scan_rows(self._table, self._parts, self._txn.parts.warehouse)
 
+    def record(self, plan: WritePlan) -> None:
+        """Violations of constraints that are not committed."""
+        txn = self._txn
+        if plan.recorded_checks is not None:
+            found = plan.recorded_checks.broken_in_scan(self.scan_all(), txn.parts.duck, txn.client.interrupts)
+            record_broken(txn, self._table, found)
+        for _, column in plan.recorded_nulls:
+            rows = self.scan([replace(column, name=column_name(column.id))])
+            sql = f"SELECT 1 FROM ({rows.sql}) WHERE {column_name(column.id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
+            if KeyView(txn, self._reads).run(Scan(sql, rows.parameters, rows.relations)):
+                record_null(txn, self._table, column)
+
     def scan(self, columns: Sequence[Column]) -> Scan:
         table, warehouse = self._table, self._txn.parts.warehouse
         return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
@@ -178,7 +197,7 @@ def check_references(
         check_references_now(txn, reads, table, key, rows, foreign_keys)
         return
     columns = [table.column_by_id[c] for c in key.columns]
-    foreign_keys.require(table, key, KeyView(txn, reads).run(_present(rows, columns, key.match_full)))
+    foreign_keys.require_now(table, key, KeyView(txn, reads).run(_present(rows, columns, key.match_full)))
 
 
 def check_references_now(
@@ -195,4 +214,4 @@ def check_references_now(
         reads.note_scan(parent)
         raise foreign_keys.missing_parent(table, key, missing)
     if not txn.pending.is_new(parent):
-        foreign_keys.share(parent, key, view.run(wanted))
+        foreign_keys.share(table, parent, key, view.run(wanted))

@@ -12,13 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from seachange.engine.buffer.row_writer import duplicate_key
 from seachange.engine.buffer.segment_staging import abandon, shape_of
 from seachange.engine.buffer.staged import merge_deleted
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import StagedFile
-from seachange.engine.bulk.bulk_rows import BulkRows, distinct_of
+from seachange.engine.bulk.bulk_rows import BulkRows, distinct_of, unique_of
 from seachange.engine.bulk.entry_files import sorter_of
 from seachange.engine.constraints.computed_values import filler_of
+from seachange.engine.constraints.uncommitted import record_duplicate
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.reads.row_reads import RowReads
 from seachange.model.schema.descriptor import Column
@@ -117,15 +119,19 @@ class BulkInsert:
         return segments
 
     def _check_existing(self, sorter: Sorter, plan: EntryPlan, segments: list[Segment]) -> None:
-        """Raises on the first key of the load that exists already, committed or in this transaction."""
-        unique = distinct_of(self._plan, plan)
+        """Raises on the first key of the load that exists already, committed or in this transaction; or records it."""
+        unique = unique_of(self._plan, plan)
         if unique is None or not segments:
             return
         key = [self._plan.table.column_by_id[c] for c in unique.columns]
         paths = self._txn.parts.warehouse.paths(segments)
         hit = sorter.first_common(self._existing(plan, key), paths, key, unique.nulls_distinct)
-        if hit is not None:
+        if hit is not None and plan.checks:
             raise unique.duplicate(hit)
+        if not plan.checks:
+            hit = hit or sorter.first_repeated(paths, unique.columns, unique.nulls_distinct)
+            if hit is not None:
+                record_duplicate(self._txn, plan, duplicate_key(self._plan.table, plan, hit))
 
     def _check_disjoint(self, sorter: Sorter, plan: EntryPlan, segments: Sequence[Segment]) -> None:
         """Raises on the first key that occurs in more than one segment. No segment contains a key twice."""

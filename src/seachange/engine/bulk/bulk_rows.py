@@ -32,8 +32,13 @@ class Supply(Protocol):
 
 def distinct_of(plan: WritePlan, entry: EntryPlan) -> Distinct | None:
     """The leading key columns of an index that must be unique within the load; None if it is not unique."""
+    return unique_of(plan, entry) if entry.checks else None
+
+
+def unique_of(plan: WritePlan, entry: EntryPlan) -> Distinct | None:
+    """The same, also for an index whose duplicates are recorded."""
     width = (0 if plan.has_hidden_key else entry.key_width) if entry.is_primary else entry.unique_width
-    if not width or not entry.checks:
+    if not width or not entry.looks_for_duplicates:
         return None
     columns = tuple(c for c, _ in entry.columns[:width])
     return Distinct(columns, lambda key: duplicate_key(plan.table, entry, key), entry.index.nulls_distinct)

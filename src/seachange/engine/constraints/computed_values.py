@@ -1,7 +1,6 @@
 """Computed columns of batches of rows: conversions of columns that will replace others, and generated columns.
 
-**Invariant:** a row whose conversion fails is not refused. Its commit relies on a key that the schema change writes
-when it publishes the column, so at most one of the two commits.
+**Invariant:** a row whose conversion fails is not refused, but recorded (`engine/constraints/uncommitted.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.constraints.uncommitted import record
 from seachange.engine.encode.derive import Derivation, Failures
 from seachange.engine.encode.write_plan import WritePlan
 from seachange.model.ids import ColumnId
@@ -24,21 +23,7 @@ from seachange.storage.keys import conversion_hash
 
 def record_failures(txn: TransactionState, table: Table, failed: Failures) -> None:
     for column_id, problem in failed.items():
-        key = conversion_hash(table.id, column_id)
-        txn.declared.shares.setdefault(key, txn.snapshot.seq)
-        txn.declared.unconverted.setdefault(key, problem)
-
-
-def published_conversion(txn: TransactionState) -> errors.Error | None:
-    """The conversion error because of which a transaction cannot commit: one of its rows has no value for a column that
-    has become public. An autocommit statement is run again instead, and raises the error itself."""
-    if txn.mode.autocommit:
-        return None
-    relied = {key: txn.declared.shares[key] for key in txn.declared.unconverted if key in txn.declared.shares}
-    for key, snapshot in relied.items():
-        if txn.epoch.conflicts.find({}, {key: snapshot}) is not None:
-            return txn.declared.unconverted[key]
-    return None
+        record(txn, conversion_hash(table.id, column_id), problem)
 
 
 class Filler:

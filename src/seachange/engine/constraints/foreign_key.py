@@ -17,19 +17,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.declarations import SoftReference
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.constraints.key_view import KeyView
 from seachange.engine.constraints.row_changes import RowChanges
+from seachange.engine.constraints.uncommitted import record
 from seachange.engine.context.deferral import ConstraintName, Deferral
 from seachange.engine.encode.write_plan import pick_columns
 from seachange.engine.reads.row_reads import RowReads
-from seachange.model.schema.constraint import Action, ForeignKey
+from seachange.model.schema.constraint import Action, ConstraintKind, ForeignKey
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.references import action_of
-from seachange.model.states import READABLE, REFUSING, WRITTEN
+from seachange.model.states import READABLE, RECORDING, REFUSING, WRITTEN
 from seachange.sql.duck.default_text import is_drawn
-from seachange.storage.keys import Key, unique_hash
+from seachange.storage.keys import Key, constraint_hash, reference_hash, unique_hash
 
 Row = tuple[Any, ...]
 
@@ -88,6 +90,11 @@ class ForeignKeys:
         self._events.append(_Left(child, key, dict.fromkeys(keys), action))
         self._finish_statement()
 
+    def require_now(self, child: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
+        """As `require`, at the end of the statement."""
+        self.require(child, key, keys, left)
+        self._finish_statement()
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Makes the writes within one statement: no part of it sees the actions of foreign keys for another part, and
@@ -108,12 +115,11 @@ class ForeignKeys:
         """For keys that rows gave up before the foreign key was enforced: raises if a row still refers to one of them.
         Returns True if an action would be needed instead."""
         keys = set(left)
-        if key.state not in REFUSING or not keys:
+        if not is_checked(key) or not keys:
             return False
         actions = {action_of(child, key, deleted) for deleted in (True, False)}
-        if actions <= {Action.NO_ACTION, Action.RESTRICT}:
-            self.require(child, key, keys, left=True)
-            self._finish_statement()
+        if key.uncommitted or actions <= {Action.NO_ACTION, Action.RESTRICT}:
+            self.require_now(child, key, keys, left=True)
             return False
         return bool(self._view.rows_with(child, key.columns, keys))
 
@@ -169,11 +175,14 @@ class ForeignKeys:
     def require(self, table: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
         """Records keys that must exist, or not be referred to, at the end of the statement or transaction; `left`: the
         parent gave them up."""
-        if key.state not in REFUSING:
+        if key.uncommitted and left:
+            keys = set(keys)
+            self._free(table, key, keys)
+        if key.state not in REFUSING | RECORDING:
             # The job that validates the constraint relies on shares for keys written before: the parent's and its
             # children's.
             if key.state in WRITTEN and not left:
-                self._share_present(key, set(keys))
+                self._share_present(table, key, set(keys))
             return
         due = self.deferred if self.is_deferred(table, key) else self._due
         due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
@@ -189,7 +198,10 @@ class ForeignKeys:
         for child, key in self._txn.schema.references_to(table):
             pick = pick_columns(table, table.index_by_id[key.parent_index].key)
             changes = _changed_keys(event, pick)
-            if changes and key.state in REFUSING:
+            if changes and is_checked(key) and key.uncommitted:
+                # Its actions are taken from its commit on.
+                self.require(child, key, changes, left=True)
+            elif changes and key.state in REFUSING:
                 self._apply(action_of(child, key, event.new is None), child, key, changes)
 
     def _apply(self, action: Action, child: Table, key: ForeignKey, changes: Mapping[Key, Key | None]) -> None:
@@ -250,31 +262,54 @@ class ForeignKeys:
         index = parent.index_by_id[key.parent_index]
         missing = _mixed(keys)
         missing.update(self._view.missing(parent, index, keys.keys() - missing))
-        self.share(parent, key, keys.keys() - missing)
+        self.share(child, parent, key, keys.keys() - missing)
         rows = self._view.rows_with(child, key.columns, missing) if missing else []
         if rows:
             value = pick_columns(child, key.columns)(rows[0])
-            raise (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
+            problem = (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
+            if key.state in REFUSING:
+                raise problem
+            record(self._txn, constraint_hash(ConstraintKind.FOREIGN_KEY, child.id, key.id), problem)
 
-    def _share_present(self, key: ForeignKey, keys: set[Key]) -> None:
+    def _share_present(self, child: Table, key: ForeignKey, keys: set[Key]) -> None:
         """Only existing keys can be removed; rows that refer to missing ones are found by the validation. An index that
         is being built may lack entries of existing parents, so all keys are shared then."""
         parent = self._parent(key)
         index = parent.index_by_id[key.parent_index]
         whole = keys - _mixed(keys)
         missing = self._view.missing(parent, index, whole) if index.state in READABLE else []
-        self.share(parent, key, whole.difference(missing))
+        self.share(child, parent, key, whole.difference(missing))
 
-    def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
+    def share(self, child: Table, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
         """Declares that the commit relies on these keys of the parent. A table that the transaction creates cannot be
         changed by others."""
         if self._txn.pending.is_new(parent):
             return
-        plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
-        encode = plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
-        shares, snapshot = self._txn.declared.shares, self._txn.snapshot.seq
+        encode = self._encoder(parent, key)
+        declared, snapshot = self._txn.declared, self._txn.snapshot.seq
         for value in keys:
-            shares.setdefault(unique_hash(key.parent_index, encode(value)), snapshot)
+            if key.uncommitted:
+                hashed = reference_hash(child.id, key.id, encode(value))
+                problem = self.missing_parent(child, key, value)
+                declared.references.setdefault(hashed, SoftReference(child.id, key, problem))
+            else:
+                hashed = unique_hash(key.parent_index, encode(value))
+            declared.shares.setdefault(hashed, snapshot)
+
+    def _free(self, child: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
+        """Declares that the parent gives these keys up. Rows that refer to them by an uncommitted foreign key have
+        declared no more than `reference_hash`."""
+        parent = self._parent(key)
+        encode, declared = self._encoder(parent, key), self._txn.declared
+        for value in keys:
+            hashed = reference_hash(child.id, key.id, encode(value))
+            problem = self.still_referenced(child, key, value)
+            declared.references.setdefault(hashed, SoftReference(child.id, key, problem))
+            declared.freed.setdefault(hashed, self._txn.snapshot.seq)
+
+    def _encoder(self, parent: Table, key: ForeignKey) -> Callable[[Key], bytes]:
+        plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
+        return plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
 
     def _parent(self, key: ForeignKey) -> Table:
         parent = self._txn.schema.table_by_id(key.parent)
@@ -295,6 +330,12 @@ class ForeignKeys:
         names = ", ".join(parent.column_by_id[c].name for c in columns)
         shown = f"({names})=({', '.join(map(str, value))})"
         return errors.StillReferenced(parent=parent.name, constraint=key.name, relation=child.name, key=shown)
+
+
+def is_checked(key: ForeignKey) -> bool:
+    """Whether rows that give up a key have to do with the foreign key. Of one that is not committed, they declare the
+    key before they are checked."""
+    return key.state in (WRITTEN if key.uncommitted else REFUSING)
 
 
 def _mixed(keys: Iterable[Key]) -> set[Key]:

@@ -17,6 +17,7 @@ from seachange.engine.buffer.row_writer import RowWriter
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_locks import LOCKED_ROWS_MAX
 from seachange.engine.constraints.computed_values import record_failures
+from seachange.engine.constraints.uncommitted import recording
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.reads.table_uses import TableUses
@@ -56,9 +57,8 @@ class RowChanges:
     def writer(self, plan: WritePlan) -> RowWriter:
         state = self.state
         is_new = state.pending.is_new(plan.table)
-        return RowWriter(
-            plan, state.buffer, state.epoch, state.parts, state.snapshot.seq, is_new, state.client.interrupts
-        )
+        interrupts, record = state.client.interrupts, recording(state)
+        return RowWriter(plan, state.buffer, state.epoch, state.parts, state.snapshot.seq, is_new, interrupts, record)
 
     def take(self, plan: WritePlan, write_locks: Sequence[WriteLock], changes: bool = True) -> None:
         """`changes`: existing rows are changed."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import Check, column_reference
 from seachange.model.schema.descriptor import Table
-from seachange.model.states import REFUSING
+from seachange.model.states import REFUSING, State
 from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_check_expression
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.storage.arrow import schema_of
@@ -68,11 +68,16 @@ class RowChecks:
         return [rows[position] for (position,) in sorted(found)]
 
     def verify_scan(self, scan: Scan, duck: Duck, interrupts: SessionInterrupts) -> None:
-        """Checks the rows of a scan of all columns, named by their labels, in one query."""
+        for check, row in self.broken_in_scan(scan, duck, interrupts):
+            raise violation(self.table, check, row)
+
+    def broken_in_scan(self, scan: Scan, duck: Duck, interrupts: SessionInterrupts) -> Iterator[tuple[Check, Row]]:
+        """One row, if there is any, of a scan of all columns, named by their labels: found by one query."""
         named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in self.table.columns)
         sql = self.find_broken(f"SELECT {named} FROM ({scan.sql})")  # noqa: S608 - quoted names
         with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
-            self.report(session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows)
+            found = session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows
+        yield from self.name_broken(found)
 
     def find_broken(self, rows: str) -> str:
         """A query for a row that breaks a constraint; `rows` is a query for all columns, named by id."""
@@ -80,19 +85,20 @@ class RowChecks:
         shown = ", ".join(column_reference(c.id) for c in self.table.columns)
         return f"SELECT {shown}, {', '.join(failed)} FROM ({rows}) WHERE {' OR '.join(failed)} LIMIT 1"  # noqa: S608
 
-    def report(self, found: Sequence[Row]) -> None:
-        """Raises if `find_broken` has found a row."""
+    def name_broken(self, found: Sequence[Row]) -> Iterator[tuple[Check, Row]]:
+        """What `find_broken` has found: the constraint, and the row."""
         width = len(self.table.columns)
         for row in found:
-            raise violation(self.table, self.rules[row[width:].index(True)][0], row[:width])
+            yield self.rules[row[width:].index(True)][0], row[:width]
 
 
-def compile_checks(table: Table) -> RowChecks | None:
-    enforced = [check for check in table.checks if check.state in REFUSING]
-    if not enforced:
+def compile_checks(table: Table, states: Collection[State] = REFUSING) -> RowChecks | None:
+    """The checks that are in one of these states."""
+    chosen = [check for check in table.checks if check.state in states]
+    if not chosen:
         return None
     columns = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
-    rules = [(c, compile_check_expression(c.expression, columns)) for c in enforced]
+    rules = [(c, compile_check_expression(c.expression, columns)) for c in chosen]
     return RowChecks(table, tuple(rules))
 
 

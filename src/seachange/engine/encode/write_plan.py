@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -12,7 +12,7 @@ from seachange.engine.encode.derive import Derivation, Failures, compile_derivat
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
 from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Column, Index, Table
-from seachange.model.states import BEHAVIOUR, REFUSING, Behaviour, Checking, State
+from seachange.model.states import BEHAVIOUR, RECORDING, REFUSING, Behaviour, Checking, State
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.query.implied import PredicateTerm, read_predicate
 from seachange.storage.batches import BatchCodec
@@ -64,6 +64,12 @@ class EntryPlan:
         """Whether a duplicate key is refused. Before that state, writers only declare their keys."""
         return self.behaviour.checks is Checking.REFUSED
 
+    @property
+    def looks_for_duplicates(self) -> bool:
+        """Whether a duplicate key is refused, or recorded because the transaction that adds the index has not
+        committed."""
+        return self.behaviour.checks is not Checking.NONE
+
     def unique_key(self, stored: Row) -> Key | None:
         """The unique key of an entry; None if NULLs make it distinct from every other."""
         key = stored[: self.unique_width]
@@ -87,6 +93,9 @@ class WritePlan:
     # Columns that are not public yet and whose values are drawn.
     drawn: tuple[tuple[int, Column], ...]
     checks: RowChecks | None
+    # Violations of these are recorded, not refused.
+    recorded_checks: RowChecks | None
+    recorded_nulls: tuple[tuple[int, Column], ...]
     derivation: Derivation | None
     # Foreign keys, each with the function that extracts its key from a row.
     foreign_keys: tuple[tuple[ForeignKey, Callable[[Row], Key]], ...]
@@ -116,11 +125,13 @@ def compile_write_plan(table: Table) -> WritePlan:
     return WritePlan(
         table=table,
         entries=tuple(_entry_plan(table, index, positions) for index in table.maintained),
-        required=tuple((positions[c.id], c) for c in table.columns if _is_required(c)),
+        required=tuple((positions[c.id], c) for c in table.columns if _is_required(c, REFUSING)),
         rowid=None if rowid is None else positions[rowid.id],
         has_hidden_key=rowid is not None and rowid.id in table.primary.key,
         drawn=tuple((positions[c.id], c) for c in table.columns if is_drawn_unseen(c)),
         checks=compile_checks(table),
+        recorded_checks=compile_checks(table, RECORDING),
+        recorded_nulls=tuple((positions[c.id], c) for c in table.columns if _is_required(c, RECORDING)),
         derivation=compile_derivation(table),
         foreign_keys=tuple((key, pick_columns(table, key.columns)) for key in table.foreign_keys),
     )
@@ -132,10 +143,10 @@ def is_drawn_unseen(column: Column) -> bool:
     return is_unseen and column.frozen is None and (is_drawn(column) or column.is_row_id)
 
 
-def _is_required(column: Column) -> bool:
+def _is_required(column: Column, states: Collection[State]) -> bool:
     """A missing value of a computed column is recorded, and makes its schema change fail instead of the write."""
-    is_recorded = column.conversion is not None or (column.generated is not None and column.state is not State.PUBLIC)
-    return not column.nullable and column.not_null in REFUSING and not is_recorded
+    is_converted = column.conversion is not None or (column.generated is not None and column.state is not State.PUBLIC)
+    return not column.nullable and column.not_null in states and not is_converted
 
 
 def pick_columns(table: Table, columns: Sequence[ColumnId]) -> Callable[[Row], Key]:

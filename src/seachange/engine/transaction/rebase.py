@@ -25,7 +25,7 @@ from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import RowsFit
 from seachange.engine.bulk.bulk_constraints import check_references
-from seachange.engine.constraints.foreign_key import ForeignKeys
+from seachange.engine.constraints.foreign_key import ForeignKeys, is_checked
 from seachange.engine.encode.write_plan import EntryPlan, pick_columns
 from seachange.engine.reads.row_reads import RowReads
 from seachange.engine.transaction.rebase_entries import RebasedTable, TableRebase
@@ -45,7 +45,7 @@ from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.references import Reference
 from seachange.model.schema.shape import has_same_plan
-from seachange.model.states import REFUSING, State
+from seachange.model.states import State
 from seachange.storage.keys import Key
 
 Row = tuple[Any, ...]
@@ -188,7 +188,7 @@ def rebase_writes(
         new = {move.now.id: list(_new_references(txn, move)) for move in moves}
     written = []
     for move in moves:
-        indexes = {key.parent_index for _, key in new[move.now.id] if key.state in REFUSING}
+        indexes = {key.parent_index for _, key in new[move.now.id] if is_checked(key)}
         written.append(TableRebase(txn, move, at).run(indexes))
     with txn.snapshot.reading_at(at):
         for rebased in written:

@@ -10,7 +10,7 @@ and another adds is in one place afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,15 +20,18 @@ from seachange import errors
 from seachange.engine.buffer.row_writer import RowWriter, duplicate_key
 from seachange.engine.buffer.staged import merge_deleted
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.bulk.bulk_rows import distinct_of
+from seachange.engine.bulk.bulk_rows import unique_of
 from seachange.engine.bulk.entry_files import EntryFiles, sorter_of
 from seachange.engine.constraints.computed_values import record_failures
+from seachange.engine.constraints.uncommitted import record_broken, record_duplicate, record_null, recording
+from seachange.engine.encode.check_rows import RowChecks, violation
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.transaction.rebase_files import NEW, OLD, StagedPairs
 from seachange.engine.transaction.rebase_rows import Move, Pair, rebase_rows
 from seachange.model.ids import ConstraintId, DescriptorId, IndexId, Seq
 from seachange.model.scan import Scan
+from seachange.model.schema.constraint import Check
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType
 from seachange.model.segments import SegmentKind
@@ -72,9 +75,13 @@ class TableRebase:
         known = {plan.index.id: plan for plan in self._before.entries if move.fits(plan)}
         self._kept = {plan.index.id for plan in self._after.entries} & known.keys()
         self._added = [plan for plan in self._after.entries if plan.index.id not in known]
-        # Kept indexes that refuse duplicates from now on.
+        # Kept indexes that refuse or record duplicates from now on.
         self._checked = [
-            p for p in self._after.entries if p.index.id in known and p.checks and not known[p.index.id].checks
+            p
+            for p in self._after.entries
+            if p.looks_for_duplicates
+            and p.index.id in known
+            and p.behaviour.checks is not known[p.index.id].behaviour.checks
         ]
 
     def run(self, parent_indexes: Collection[IndexId]) -> RebasedTable:
@@ -104,7 +111,9 @@ class TableRebase:
             or parent_indexes
             or now.table.enum_places
             or now.required != old.required
-            or (now.checks is not None and now.checks.rules != (old.checks.rules if old.checks is not None else ()))
+            or now.recorded_nulls != old.recorded_nulls
+            or _rules(now.checks) != _rules(old.checks)
+            or _rules(now.recorded_checks) != _rules(old.recorded_checks)
             or now.table.foreign_keys != old.table.foreign_keys
             or (now.derivation is not None and now.derivation.fills)
         )
@@ -125,7 +134,8 @@ class TableRebase:
         bases_new = [pair.base for pair in pairs if pair.new is not None]
         self._record(failed)
         txn.buffer.rebase(after, self._kept, self._at)
-        writer = RowWriter(after, txn.buffer, txn.epoch, txn.parts, self._at, self._is_new, txn.client.interrupts)
+        interrupts, record = txn.client.interrupts, recording(txn)
+        writer = RowWriter(after, txn.buffer, txn.epoch, txn.parts, self._at, self._is_new, interrupts, record)
         writer.check(new)
         for place in after.table.enum_places:
             self.check_enum(place, (row[place] for row in new))
@@ -154,6 +164,10 @@ class TableRebase:
             raise errors.InvalidTextRepresentation(type=f"enum of column {column.name}", value=gone)
 
 
+def _rules(checks: RowChecks | None) -> tuple[Check, ...]:
+    return () if checks is None else tuple(check for check, _ in checks.rules)
+
+
 class _Files:
     """The entries of pairs from files."""
 
@@ -169,10 +183,18 @@ class _Files:
         for place, column in after.required:
             if place != after.rowid and pairs.has_null(column):
                 raise errors.NotNullViolation(column=column.name, relation=after.table.name)
-        if after.checks is not None:
-            after.checks.report(self._sorter.fetch(after.checks.find_broken(pairs.new_rows())))
+        for _, column in after.recorded_nulls:
+            if pairs.has_null(column):
+                record_null(self._txn, after.table, column)
+        for check, row in self._find_broken(after.checks):
+            raise violation(after.table, check, row)
+        record_broken(self._txn, after.table, self._find_broken(after.recorded_checks))
         for place in after.table.enum_places:
             self._rebase.check_enum(place, pairs.values(after.table.columns[place]))
+
+    def _find_broken(self, checks: RowChecks | None) -> Iterator[tuple[Check, Row]]:
+        if checks is not None:
+            yield from checks.name_broken(self._sorter.fetch(checks.find_broken(self._pairs.new_rows())))
 
     def note_references(self, found: RebasedTable, parent_indexes: Collection[IndexId]) -> None:
         table = found.table
@@ -193,7 +215,7 @@ class _Files:
                 for base, replaces in groups:
                     self._write_group(plan, base, replaces)
             for plan in self._txn.client.interrupts.each([*added, *checked]):
-                if plan.checks:
+                if plan.looks_for_duplicates:
                     self._check_unique(plan)
 
     def _write_group(self, plan: EntryPlan, base: Seq, replaces: bool) -> None:
@@ -223,7 +245,7 @@ class _Files:
         """Among the rows of the files, and against committed ones that the transaction leaves as they are. Rows in
         memory are checked against the files when they are added."""
         after, table = self._rebase.after, self._rebase.after.table
-        unique = distinct_of(after, plan)
+        unique = unique_of(after, plan)
         if unique is None:
             return
         names = [column_name(c) for c in unique.columns]
@@ -242,7 +264,9 @@ class _Files:
         existing = f"SELECT {shown} FROM ({entries}) n JOIN ({others}) e ON {same} LIMIT 1"  # noqa: S608 - named by id
         scan = Scan(existing, rest.parameters, rest.relations)
         for hit in (*self._sorter.fetch(repeated_keys(entries, unique)), *self._sorter.fetch(existing, scan)):
-            raise duplicate_key(table, plan, hit)
+            if plan.checks:
+                raise duplicate_key(table, plan, hit)
+            record_duplicate(self._txn, plan, duplicate_key(table, plan, hit))
 
     def _committed(self, plan: EntryPlan) -> SnapshotParts:
         if self._rebase._is_new:

@@ -19,10 +19,11 @@ from seachange import errors
 from seachange.engine.buffer.segment_staging import abandon, write_rows, write_without
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile, listed_keys
-from seachange.engine.constraints.computed_values import published_conversion
+from seachange.engine.constraints.uncommitted import committed_violation, concurrent_violation, recorded
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
 from seachange.engine.transaction.rebase import Rebase
+from seachange.engine.transaction.soft_keys import SoftKeys
 from seachange.engine.transaction.validate import WriteSet, conflict_with, read_successors, validate
 from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.log import (
@@ -70,6 +71,8 @@ class _Draft:
     read_keys: list[KeyHash] = field(default_factory=list)
     # Keys that a bulk write lists, with its snapshot.
     listed: list[tuple[Hashes, Seq]] = field(default_factory=list)
+    # Keys of constraints that are not committed.
+    soft: SoftKeys = field(default_factory=SoftKeys)
     # Of tables of which it changes or deletes rows.
     changed_rows: set[KeyHash] = field(default_factory=set)
     # Staged files that others of this draft take the place of.
@@ -149,7 +152,10 @@ def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: E
     if plan.holds_rows and op is not Op.INSERT:
         draft.changed_rows.add(rows_hash(plan.table_id))
     for key in listed_keys(plan, op, encoded, entry):
-        draft.writes[key] = entry.base
+        if plan.index.uncommitted:
+            draft.soft.add(key, plan, entry)
+        else:
+            draft.writes[key] = entry.base
 
 
 def _add_files(txn: TransactionState, draft: _Draft, buffer: IndexBuffer, final: list[tuple[Op, bytes, Entry]]) -> None:
@@ -168,7 +174,10 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
     index_id = buffer.plan.index.id
     if any(file.hashes is None for file in files):
         draft.bulk.append(index_id)
-    draft.listed += [(file.hashes, file.base) for file in files if file.hashes is not None]
+    if buffer.plan.index.uncommitted:
+        draft.soft.add_files(files)
+    else:
+        draft.listed += [(file.hashes, file.base) for file in files if file.hashes is not None]
     if buffer.hiding:
         draft.changed_rows.add(rows_hash(buffer.plan.table_id))
     if index_id not in draft.touched:
@@ -192,12 +201,16 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
         txn.client.interrupts.check()
         # By what is applied here; whatever was taken away since sends the commit back by its version.
         txn.rights.validate()
-        keys = WriteSet(draft.writes, {**txn.declared.shares, **txn.rights.shares()}, oldest, draft.listed)
+        draft.soft.resolve(txn, draft.writes, draft.listed)
+        shares = {**draft.soft.without_references(txn), **txn.rights.shares()}
+        keys = WriteSet(draft.writes, shares, oldest, draft.listed)
         try:
             validated = validate(txn, keys, validated)
         except errors.SerializationFailure as problem:
             _note_conflicts(txn, keys)
-            raise published_conversion(txn) or problem from problem
+            raise _violation(txn) or problem from problem
+        if txn.declared.constraints and (violated := concurrent_violation(txn)) is not None:
+            raise violated
         request = replace(_request(txn, draft, oldest), validated=validated)
         moved = [index_id for later in read_successors(txn, validated).values() for _, index_id in later]
         request = replace(request, bulk=tuple({*request.bulk, *(i for i in moved if i is not None)}))
@@ -216,8 +229,11 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
                 txn.epoch.catch_up()
             case Conflict():
                 txn.epoch.catch_up()
+                if draft.soft.resolve(txn, draft.writes, draft.listed):
+                    # Other keys of the commit are compared again.
+                    continue
                 _note_conflicts(txn, keys)
-                raise (published_conversion(txn) if txn.declared.unconverted else None) or refusal(outcome, txn)
+                raise _violation(txn) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REBASES_MAX:
                 txn.buffer.note_adapted()
                 _redraft(txn, draft, rebase, is_listed)
@@ -233,7 +249,8 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
 def _oldest(txn: TransactionState, draft: _Draft) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     listed = [base for _, base in draft.listed]
-    return min([*draft.writes.values(), *txn.declared.shares.values(), *staged, *listed, txn.snapshot.seq])
+    soft = [key.base for key in draft.soft.unique.values()]
+    return min([*draft.writes.values(), *soft, *txn.declared.shares.values(), *staged, *listed, txn.snapshot.seq])
 
 
 def _send(txn: TransactionState, submission: Submission) -> Outcome:
@@ -253,6 +270,11 @@ def _note_conflicts(txn: TransactionState, keys: WriteSet) -> None:
     with txn.epoch.lock:
         met = txn.epoch.conflicts.find_all(keys.writes, keys.shares)
     txn.write_locks.note_conflicts(met)
+
+
+def _violation(txn: TransactionState) -> errors.Error | None:
+    """Why a commit conflicts by the key of a constraint, if it does."""
+    return committed_violation(txn) or concurrent_violation(txn)
 
 
 def _rebase(txn: TransactionState) -> bool:
@@ -307,7 +329,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         validated=Seq(0),
         oldest=oldest,
         versions=tuple({**_relied_versions(txn), **txn.pending.versions()}.items()),
-        writes=_written(draft),
+        writes=_written(txn, draft),
         shares=tuple({*txn.declared.shares, *draft.read_keys, *txn.rights.shares()}),
         bulk=tuple({*draft.bulk, *txn.declared.relied_empty, *draft.watched}),
         touched=tuple(dict.fromkeys([*draft.touched, *txn.pending.replaced()])),
@@ -319,6 +341,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         jobs=(*txn.declared.jobs, *txn.block.records()),
         actor=txn.client.actor,
         reads=tuple({*txn.read_set.names, *draft.changed_rows}),
+        violations=recorded(txn) if txn.declared.violations else (),
     )
 
 
@@ -327,10 +350,10 @@ def _relied_versions(txn: TransactionState) -> dict[DescriptorId, int]:
     return {**txn.rights.versions(), **txn.declared.relied, **txn.planned_versions()}
 
 
-def _written(draft: _Draft) -> tuple[KeyHash, ...]:
-    if not draft.listed:
-        return tuple(draft.writes)
-    return (*draft.writes, *np.concatenate([hashes for hashes, _ in draft.listed]).tolist())
+def _written(txn: TransactionState, draft: _Draft) -> tuple[KeyHash, ...]:
+    listed = [hashes for hashes, _ in (*draft.listed, *draft.soft.listed)]
+    single = (*draft.writes, *draft.soft.unique, *txn.declared.freed)
+    return (*single, *np.concatenate(listed).tolist()) if listed else single
 
 
 def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:

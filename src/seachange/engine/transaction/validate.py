@@ -19,6 +19,7 @@ from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.bulk.entry_files import hash_entries
+from seachange.engine.constraints.uncommitted import is_soft, meet_key
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.transaction.read_check import find_concerned
 from seachange.model.ids import IndexId, KeyHash, Seq, TableId
@@ -114,10 +115,18 @@ def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segm
         if any(_may_share_key(buffer.plan, file.segment, segment) for file in listed):
             own = np.concatenate([file.hashes for file in listed if file.hashes is not None])
             if len(np.intersect1d(own, hash_entries(txn, buffer.plan, segment, moves=True))):
-                raise conflict_with(seq)
+                _meet(txn, buffer.plan, seq, None)
         for entry in buffer.entries.values():
-            if entry.base < seq and _holds(txn, buffer.plan, segment, entry.key):
-                raise conflict_with(seq)
+            is_free = entry.row is None and is_soft(txn, buffer.plan)
+            if entry.base < seq and not is_free and _holds(txn, buffer.plan, segment, entry.key):
+                _meet(txn, buffer.plan, seq, buffer.plan.unique_key(entry.key))
+
+
+def _meet(txn: TransactionState, plan: EntryPlan, seq: Seq, key: Key | None) -> None:
+    """A commit has a key of this one: a conflict, unless the index is not committed."""
+    if not is_soft(txn, plan):
+        raise conflict_with(seq)
+    meet_key(txn, plan, key)
 
 
 def _may_share_key(plan: EntryPlan, one: Segment, other: Segment) -> bool:
@@ -137,7 +146,7 @@ def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], 
             for key in _keys_of(txn, buffer.plan, entry):
                 unlisted = (file.segment for file in buffer.staged if file.hashes is None)
                 if any(_holds(txn, buffer.plan, segment, key) for segment in unlisted):
-                    raise conflict_with(entry.seq)
+                    _meet(txn, buffer.plan, entry.seq, buffer.plan.unique_key(key))
 
 
 def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterator[Key]:

@@ -23,6 +23,15 @@ class Action(StrEnum):
     SET_DEFAULT = "SET DEFAULT"
 
 
+class ConstraintKind(StrEnum):
+    """Distinguishes constraints that have the same id."""
+
+    CHECK = "check"
+    NOT_NULL = "not null"
+    UNIQUE = "unique"
+    FOREIGN_KEY = "foreign key"
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """`expression` is DuckDB text over columns named after their ids (`"c7"`), which are listed in `columns`.
