@@ -5,9 +5,9 @@ import pytest
 from seachange.cli.verify import parse_ddl
 from seachange.verify.model.check import check_scenario
 from seachange.verify.model.explore import Exploration
-from seachange.verify.model.mutants import CLASSIC_MUTANTS, MUTANTS, PAIRS, SPARE, shown_by
-from seachange.verify.model.scenario import Protocol, Scenario, Size
-from seachange.verify.model.scenarios import mutants_of, scenarios_of
+from seachange.verify.model.mutants import BLOCK_MUTANTS, CLASSIC_MUTANTS, MUTANTS, PAIRS, SPARE, shown_by
+from seachange.verify.model.scenario import Protocol, Scenario, Size, build_model
+from seachange.verify.model.scenarios import BLOCK_SCENARIOS, mutants_of, scenarios_of
 
 SMALL = [(p, s) for p in Protocol for s in scenarios_of(p, Size.SMALL)]
 REST = [(p, s) for p in Protocol for s in scenarios_of(p, Size.DEFAULT) if s.size is not Size.SMALL]
@@ -38,6 +38,29 @@ LENGTHS = {
     "trusted-start": 6,
     "keyless-entries": 17,
     "cached-schema,no-lower-bound": 8,
+}
+BLOCK_LENGTHS = {
+    "skip-validating": 7,
+    "early-validation": 6,
+    "buffer-in-generation": 9,
+    "validate-at-snapshot": 9,
+    "background-statement": 9,
+    "own-keys-at-snapshot": 11,
+    "own-keys-unchecked": 11,
+    "ignored-record": 6,
+    "blind-record": 6,
+    "record-outside-lock": 7,
+    "silent-keys": 13,
+    "hard-keys": 7,
+    "unchecked-rebase": 9,
+    "own-rows-not-rebased": 8,
+    "old-image-at-snapshot": 10,
+    "index-at-snapshot": 8,
+    "fence-itself": 8,
+    "no-exemption": 2,
+    "leftovers": 2,
+    "leftovers-of-savepoint": 5,
+    "late-commit": 11,
 }
 CLASSIC_LENGTHS = {"skip-delete-only": 3, "skip-write-only": 9, "skip-enforced": 14, "no-drain-no-refit": 5}
 
@@ -79,7 +102,7 @@ def test_a_change_is_consistent_in_a_larger_scope(protocol, scenario):
 
 def caught(protocol: Protocol, broken: tuple[str, ...]) -> Exploration:
     shows = shown_by(tuple(mutants_of(protocol)[name] for name in broken))
-    scenario = next(s for s in scenarios_of(protocol, Size.DEFAULT) if s.name == shows)
+    scenario = next(s for s in scenarios_of(protocol, Size.LARGE) if s.name == shows)
     return check(scenario, protocol, broken)
 
 
@@ -88,6 +111,27 @@ def test_a_safeguard_is_needed(broken):
     result = caught(Protocol.SEACHANGE, tuple(broken.split(",")))
     assert result.problem
     assert len(result.trace) == LENGTHS[broken]
+
+
+@pytest.mark.parametrize("broken", BLOCK_LENGTHS)
+def test_a_safeguard_of_blocks_is_needed(broken):
+    result = caught(Protocol.SEACHANGE, (broken,))
+    assert result.problem
+    assert len(result.trace) == BLOCK_LENGTHS[broken]
+
+
+def test_block_can_fix_the_rows_and_commit_its_constraint():
+    scenario = next(s for s in BLOCK_SCENARIOS if s.name == "fix the rows and add a CHECK in a block")
+    model = build_model(scenario, Protocol.SEACHANGE, (), parse_ddl)
+    met, left = {model.initial}, [model.initial]
+    while left:
+        for label, state in model.successors(left.pop()):
+            if "PUBLIC" in label[0]:
+                return
+            if state not in met:
+                met.add(state)
+                left.append(state)
+    pytest.fail("it can never commit")
 
 
 @pytest.mark.parametrize("broken", CLASSIC_LENGTHS)
@@ -100,6 +144,7 @@ def test_a_safeguard_of_the_classic_protocol_is_needed(broken):
 def test_every_mutant_is_tried():
     assert {*LENGTHS} == {*MUTANTS} - SPARE | {",".join(pair) for pair in PAIRS}
     assert {*CLASSIC_LENGTHS} == {*CLASSIC_MUTANTS}
+    assert {*BLOCK_LENGTHS} == {*BLOCK_MUTANTS}
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=",".join)

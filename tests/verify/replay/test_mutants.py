@@ -16,8 +16,8 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.states import BEHAVIOUR, Checking, State
 from seachange.planner.rules.release import CURRENT
 from seachange.verify.model.mutants import MUTANTS, SPARE, edit_lifecycles
-from seachange.verify.model.scenario import Protocol, Size
-from seachange.verify.model.scenarios import scenarios_of
+from seachange.verify.model.scenario import Size
+from seachange.verify.model.scenarios import SCENARIOS
 from tests.support.nodes import Place
 from tests.verify.replay.anomalies import Trial
 from tests.verify.replay.cluster import Cluster
@@ -25,14 +25,14 @@ from tests.verify.replay.tally import Tally
 from tests.verify.replay.walks import Subject, Walk, Walker, counter_example, subject_of
 
 STORED = Path(__file__).parent / "testdata" / "counter_examples.txt"
-SCENARIOS = {scenario.name: scenario for scenario in scenarios_of(Protocol.SEACHANGE, Size.DEFAULT)}
+SHOWN = {scenario.name: scenario for scenario in SCENARIOS if scenario.is_part_of(Size.DEFAULT)}
 NAMES = [name for name in MUTANTS if name not in SPARE]
 WRITERS = 3
 
 
 def subject_without(name: str) -> Subject:
     mutant = MUTANTS[name]
-    return subject_of(SCENARIOS[mutant.shows], (mutant,))
+    return subject_of(SHOWN[mutant.shows], (mutant,))
 
 
 def stored(subject: Subject, name: str) -> Walk:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from seachange.verify.model.scenario import Protocol, Scenario, Size
-from seachange.verify.model.scenarios import scenarios_of
+from seachange.verify.model.scenario import Scenario, Size
+from seachange.verify.model.scenarios import SCENARIOS
 from tests.support.nodes import Place
 from tests.verify.replay.cluster import Cluster
 from tests.verify.replay.replay import Replay
@@ -22,7 +22,7 @@ from tests.verify.replay.walks import Subject, Walk, Walker, subject_of
 STORED = Path(__file__).parent / "testdata" / "walks.txt"
 # Large ones that show what no small one does.
 LARGER = ("create a unique index",)
-ALL = {scenario.name: scenario for scenario in scenarios_of(Protocol.SEACHANGE, Size.DEFAULT)}
+ALL = {scenario.name: scenario for scenario in SCENARIOS if scenario.is_part_of(Size.DEFAULT)}
 SUITE = [name for name, scenario in ALL.items() if scenario.size is Size.SMALL or name in LARGER]
 # On PostgreSQL, some walks of these.
 SAMPLE = ("create an index, nodes are stopped", "create an index, workers are stopped", "create a unique index")

@@ -32,7 +32,6 @@ class Finding:
 class _Task:
     scenario: str
     protocol: Protocol
-    size: Size
     broken: tuple[str, ...]
     parse: Parse
 
@@ -41,8 +40,10 @@ def check_protocol(protocol: Protocol, size: Size, broken: tuple[str, ...], pars
     """In the order of the scenarios, but first the one that shows the removed safeguard; the first problem ends the
     run."""
     first = shown_by(tuple(mutants_of(protocol)[name] for name in broken))
-    scenarios = sorted(scenarios_of(protocol, size), key=lambda scenario: scenario.name != first)
-    tasks = [_Task(scenario.name, protocol, size, broken, parse) for scenario in scenarios]
+    # That one whatever its size: the damage is found long before all its states are.
+    chosen = [s for s in scenarios_of(protocol, Size.LARGE) if s.is_part_of(size) or s.name == first]
+    scenarios = sorted(chosen, key=lambda scenario: scenario.name != first)
+    tasks = [_Task(scenario.name, protocol, broken, parse) for scenario in scenarios]
     # Leaving the pool ends its processes at once.
     with Pool(PROCESSES) as pool:
         for finding in pool.imap(_run, tasks):
@@ -60,6 +61,6 @@ def check_scenario(scenario: Scenario, protocol: Protocol, mutants: tuple[Mutant
 
 
 def _run(task: _Task) -> Finding:
-    scenario = next(s for s in scenarios_of(task.protocol, task.size) if s.name == task.scenario)
+    scenario = next(s for s in scenarios_of(task.protocol, Size.LARGE) if s.name == task.scenario)
     mutants = tuple(mutants_of(task.protocol)[name] for name in task.broken)
     return check_scenario(scenario, task.protocol, mutants, task.parse)

@@ -6,9 +6,10 @@ trace.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 State = tuple[Any, ...]
 # A step of a trace: its name, and the values that its description needs.
@@ -30,6 +31,15 @@ class Model(Protocol):
         """The steps of a trace, in words."""
 
 
+@runtime_checkable
+class EndingModel(Model, Protocol):
+    """A model that must also be able to come to an end from every state, by steps of its own."""
+
+    def is_free(self, state: State) -> bool: ...
+
+    def is_own_step(self, label: Label) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """`complete`: every reachable state was visited. A problem comes with the steps that lead to it."""
@@ -46,6 +56,9 @@ def explore(model: Model, states_max: int = 5_000_000) -> Exploration:
     initial = model.initial
     parents: dict[State, tuple[State, Label] | None] = {initial: None}
     layer = [initial]
+    ending = model if isinstance(model, EndingModel) else None
+    # By state: those from which an own step leads to it.
+    origins: dict[State, list[State]] = defaultdict(list)
     steps = depth = 0
     while layer:
         following: list[State] = []
@@ -56,6 +69,8 @@ def explore(model: Model, states_max: int = 5_000_000) -> Exploration:
                 return Exploration(len(parents), steps, depth, False, problem, trace)
             for label, successor in model.successors(state):
                 steps += 1
+                if ending is not None and ending.is_own_step(label):
+                    origins[successor].append(state)
                 if successor not in parents:
                     parents[successor] = (state, label)
                     following.append(successor)
@@ -63,7 +78,24 @@ def explore(model: Model, states_max: int = 5_000_000) -> Exploration:
             return Exploration(len(parents), steps, depth, complete=False)
         layer = following
         depth += bool(layer)
+    stuck = _find_stuck(ending, parents, origins) if ending is not None else None
+    if stuck is not None:
+        trace = tuple(model.tell(_path(parents, stuck)))
+        return Exploration(len(parents), steps, depth, False, "the table can never become free again", trace)
     return Exploration(len(parents), steps, depth)
+
+
+def _find_stuck(model: EndingModel, states: Iterable[State], origins: dict[State, list[State]]) -> State | None:
+    """The first state from which no end can be reached."""
+    every = list(states)
+    left = [state for state in every if model.is_free(state)]
+    ends = set(left)
+    while left:
+        for origin in origins.get(left.pop(), ()):
+            if origin not in ends:
+                ends.add(origin)
+                left.append(origin)
+    return next((state for state in every if state not in ends), None)
 
 
 def _path(parents: dict[State, tuple[State, Label] | None], state: State) -> list[tuple[State, Label, State]]:

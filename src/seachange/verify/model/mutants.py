@@ -136,6 +136,52 @@ MUTANTS: dict[str, Mutant] = {
 PAIRS: dict[tuple[str, ...], str] = {(Switch.CACHED_SCHEMA.value, Switch.NO_LOWER_BOUND.value): _INDEX}
 SPARE = frozenset({Switch.NO_LOWER_BOUND.value})
 
+_CHECK_BLOCK = "add a CHECK in a block"
+_UNIQUE_BLOCK = "create a unique index in a block"
+_MOVING_BLOCK = "create a unique index in a block, READ COMMITTED"
+_TWO_WRITERS = "create a unique index in a block, two other writers"
+_SAVED_BLOCK = "add a CHECK in a block with a savepoint"
+_BLOCKS: tuple[tuple[Switch, str, str], ...] = (
+    (Switch.BUFFER_IN_GENERATION, "a generation holds committed rows only", _UNIQUE_BLOCK),
+    (Switch.VALIDATE_AT_START, "rows are validated as of the raise, not at the block's snapshot", _UNIQUE_BLOCK),
+    (Switch.BACKGROUND, "a block continues when its DDL statement is done", _SAVED_BLOCK),
+    (Switch.OWN_KEYS_AT_START, "the block's own rows are checked at the head when it commits", _UNIQUE_BLOCK),
+    (Switch.OWN_KEYS_UNCHECKED, "the block's own rows are checked when it commits", _UNIQUE_BLOCK),
+    (Switch.IGNORED_RECORD, "a block whose constraint was violated does not commit", _CHECK_BLOCK),
+    (Switch.BLIND_RECORD, "a violator commits only while the constraint is not committed", _CHECK_BLOCK),
+    (Switch.EARLY_LOOK, "a violation is recorded under the sequencer lock", _CHECK_BLOCK),
+    (Switch.SILENT_KEYS, "the second writer of a key of an uncommitted index records it", _TWO_WRITERS),
+    (Switch.HARD_KEYS, "writers of a key of an uncommitted index do not refuse each other", _TWO_WRITERS),
+    (Switch.UNCHECKED_REBASE, "a rebased commit is checked by the newest version", _UNIQUE_BLOCK),
+    (Switch.OWN_ENTRIES_MISSING, "the block's own rows have entries in its new index", _UNIQUE_BLOCK),
+    (Switch.OLD_IMAGE, "own rows replace the entries of the rows that they were computed from", _MOVING_BLOCK),
+    (Switch.INDEX_AT_START, "a block does not read its new index at an older snapshot", _UNIQUE_BLOCK),
+    (Switch.SELF_FENCE, "the COMMIT of a block carries the version that it publishes", _UNIQUE_BLOCK),
+    (Switch.NO_EXEMPTION, "a block is exempt from its own drains", _UNIQUE_BLOCK),
+    (Switch.LEFTOVERS, "the states of a dead owner are reverted", _UNIQUE_BLOCK),
+    (Switch.SAVEPOINT_LEFTOVERS, "what a ROLLBACK TO SAVEPOINT undoes is reverted", _SAVED_BLOCK),
+    (Switch.LATE_COMMIT, "a COMMIT after the change was reverted is refused", _UNIQUE_BLOCK),
+)
+# Of transaction blocks that add a constraint.
+BLOCK_MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant
+    for mutant in (
+        Mutant(
+            "skip-validating",
+            "a constraint of a block is checked by every writer before the rows are looked at",
+            _UNIQUE_BLOCK,
+            (Edit(_ENFORCED, Status.VALIDATING, Effect.LEAVE_OUT),),
+        ),
+        Mutant(
+            "early-validation",
+            "rows are validated when every writer records violations",
+            _CHECK_BLOCK,
+            (Edit(_ENFORCED, Status.PROVEN, Effect.UNFENCE),),
+        ),
+        *(Mutant(switch.value, without, shows, switch=switch) for switch, without, shows in _BLOCKS),
+    )
+}
+
 CLASSIC_MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
     for mutant in (

@@ -133,8 +133,10 @@ def compile_program(
     release: Release = CURRENT,
     has_rows: bool = True,
     switches: Switches = frozenset(),
+    in_block: bool = False,
 ) -> Program:
-    """`changes` are made one after the other, each as soon as the one before has ended, to the result of `setup`."""
+    """`changes` are made one after the other, each as soon as the one before has ended, to the result of `setup`; by
+    jobs, or `in_block` by a transaction block."""
     ids = iter(range(_FIRST_ID, 100 * _FIRST_ID))
     catalog = KnownSchema()
     for statement in parse(setup):
@@ -143,7 +145,7 @@ def compile_program(
     plans: list[tuple[ChangePlan, list[int]]] = []
     for text in changes:
         sizes = {} if has_rows else {id_: TableSize() for id_ in catalog.descriptors}
-        original = plan_statements(replace(catalog, sizes=sizes), parse(text), ids)
+        original = plan_statements(replace(catalog, sizes=sizes), parse(text), ids, in_block=in_block)
         plan = _by_release(original, release, switches)
         plans.append((plan, [writer.write(plan, stage) for stage in plan.stages]))
         # The outcome of a change is the same by all rules.
@@ -162,13 +164,15 @@ def _by_release(plan: ChangePlan, release: Release, switches: Switches) -> Chang
         plan = replace(plan, change=replace(plan.change, fenced=frozenset()))
     if release is CURRENT and Switch.TRUSTED_START not in switches:
         return plan
+    in_block = plan.change.in_block
     for target in plan.change.targets:
-        statuses = release.lifecycles[type(target.element)].statuses
+        statuses = (release.in_block if in_block else release.lifecycles)[type(target.element)].statuses
         if target.adds and not {target.start, GOAL_STATUS[target.goal]} <= {*statuses, Status.ABSENT}:
             raise PlanningError(f"{target.element} cannot come to {target.goal}")
-    graph = build_graph(plan.change.targets, release, plan.change.skips)
+    graph = build_graph(plan.change.targets, release, plan.change.skips, in_block)
     unfenced = () if Switch.TRUSTED_START in switches else unfenced_at_first(graph.targets)
-    return replace(plan, graph=graph, stages=build_stages(graph, Phase.PRE_COMMIT, unfenced))
+    first = Phase.STATEMENT if in_block else Phase.PRE_COMMIT
+    return replace(plan, graph=graph, stages=build_stages(graph, first, unfenced))
 
 
 def _after(catalog: KnownSchema, plan: ChangePlan) -> KnownSchema:

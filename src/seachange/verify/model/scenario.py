@@ -8,6 +8,7 @@ from enum import StrEnum
 from seachange.model.change.elements import Element
 from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
 from seachange.planner.rules.release import CURRENT, Release
+from seachange.verify.model.blocks import BlockModel, BlockScope
 from seachange.verify.model.classic import ClassicModel, ClassicScope
 from seachange.verify.model.explore import Model
 from seachange.verify.model.layouts import LayoutModel, LayoutScope
@@ -73,7 +74,17 @@ class ClassicFocus:
         return ClassicModel(program, self.element, self.scope, switches)
 
 
-Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus
+@dataclass(frozen=True, slots=True)
+class BlockFocus:
+    """The change is that of a transaction block."""
+
+    scope: BlockScope = field(default_factory=BlockScope)
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return BlockModel(program, self.scope, switches)
+
+
+Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus | BlockFocus
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,8 @@ class Scenario:
 def build_model(scenario: Scenario, protocol: Protocol, mutants: tuple[Mutant, ...], parse: Parse) -> Model:
     release = release_of(protocol, mutants)
     switches = switches_of(mutants)
-    program = compile_program(parse, scenario.setup, scenario.changes, release, scenario.has_rows, switches)
+    in_block = isinstance(scenario.focus, BlockFocus)
+    program = compile_program(parse, scenario.setup, scenario.changes, release, scenario.has_rows, switches, in_block)
     return scenario.focus.build(program, switches)
 
 
@@ -103,4 +115,8 @@ def release_of(protocol: Protocol, mutants: tuple[Mutant, ...]) -> Release:
     if protocol is Protocol.SEACHANGE and not any(mutant.edits for mutant in mutants):
         return CURRENT
     classic = F1_LIFECYCLES if protocol is Protocol.F1 else {}
-    return replace(CURRENT, lifecycles=edit_lifecycles({**CURRENT.lifecycles, **classic}, mutants))
+    return replace(
+        CURRENT,
+        lifecycles=edit_lifecycles({**CURRENT.lifecycles, **classic}, mutants),
+        in_block=edit_lifecycles(CURRENT.in_block, mutants),
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange.model.change import elements
+from seachange.verify.model.blocks import BlockScope
 from seachange.verify.model.classic import ClassicScope
 from seachange.verify.model.entries import NONE
 from seachange.verify.model.layouts import LayoutScope
-from seachange.verify.model.mutants import CLASSIC_MUTANTS, MUTANTS, Mutant
+from seachange.verify.model.mutants import BLOCK_MUTANTS, CLASSIC_MUTANTS, MUTANTS, Mutant
 from seachange.verify.model.references import ReferenceScope
 from seachange.verify.model.row_state import Scope
 from seachange.verify.model.scenario import (
+    BlockFocus,
     ClassicFocus,
     LayoutFocus,
     Protocol,
@@ -238,6 +240,70 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
 )
 
+_CHECK = "alter table t add check (a > 0)"
+_BLOCK_RULE = BlockScope(rows=(1,), values=(0, 1, 2), bad=2)
+_DUPLICATE = BlockScope(rows=(1, 1))
+
+BLOCK_SCENARIOS: tuple[Scenario, ...] = (
+    Scenario("add a CHECK in a block", _TABLE, (_CHECK,), BlockFocus(_BLOCK_RULE)),
+    Scenario(
+        "add a CHECK in a block with a savepoint",
+        _TABLE,
+        (_CHECK,),
+        BlockFocus(replace(_BLOCK_RULE, savepoints=True)),
+    ),
+    Scenario(
+        "add a CHECK in a block, READ COMMITTED",
+        _TABLE,
+        (_CHECK,),
+        BlockFocus(replace(_BLOCK_RULE, moves=True, savepoints=True)),
+    ),
+    Scenario("fix the rows and add a CHECK in a block", _TABLE, (_CHECK,), BlockFocus(replace(_BLOCK_RULE, rows=(2,)))),
+    Scenario(
+        "set NOT NULL in a block, two other writers",
+        _TABLE,
+        ("alter table t alter column a set not null",),
+        BlockFocus(replace(_BLOCK_RULE, nodes=2)),
+        Size.DEFAULT,
+    ),
+    Scenario("create a unique index in a block", _TABLE, (_CREATE_UNIQUE,), BlockFocus()),
+    Scenario(
+        "create a unique index in a block with a savepoint",
+        _TABLE,
+        (_CREATE_UNIQUE,),
+        BlockFocus(BlockScope(savepoints=True)),
+        Size.DEFAULT,
+    ),
+    Scenario(
+        "create a unique index in a block, READ COMMITTED",
+        _TABLE,
+        (_CREATE_UNIQUE,),
+        BlockFocus(BlockScope(moves=True)),
+        Size.DEFAULT,
+    ),
+    Scenario(
+        "fix a duplicate and create a unique index in a block",
+        _TABLE,
+        (_CREATE_UNIQUE,),
+        BlockFocus(_DUPLICATE),
+        Size.DEFAULT,
+    ),
+    Scenario(
+        "fix a duplicate and create a unique index in a block, READ COMMITTED",
+        _TABLE,
+        (_CREATE_UNIQUE,),
+        BlockFocus(replace(_DUPLICATE, moves=True)),
+        Size.DEFAULT,
+    ),
+    Scenario(
+        "create a unique index in a block, two other writers",
+        _TABLE,
+        (_CREATE_UNIQUE,),
+        BlockFocus(BlockScope(nodes=2, writes=False, fails=False)),
+        Size.LARGE,
+    ),
+)
+
 CLASSIC_SCENARIOS: tuple[Scenario, ...] = (
     Scenario("create an index", _TABLE, (_CREATE_INDEX,), ClassicFocus(elements.SecondaryIndex)),
     Scenario("drop an index", _INDEXED, ("drop index i",), ClassicFocus(elements.SecondaryIndex)),
@@ -275,9 +341,9 @@ CLASSIC_SCENARIOS: tuple[Scenario, ...] = (
 
 
 def scenarios_of(protocol: Protocol, size: Size) -> tuple[Scenario, ...]:
-    every = SCENARIOS if protocol is Protocol.SEACHANGE else CLASSIC_SCENARIOS
+    every = (*SCENARIOS, *BLOCK_SCENARIOS) if protocol is Protocol.SEACHANGE else CLASSIC_SCENARIOS
     return tuple(scenario for scenario in every if scenario.is_part_of(size))
 
 
 def mutants_of(protocol: Protocol) -> dict[str, Mutant]:
-    return MUTANTS if protocol is Protocol.SEACHANGE else CLASSIC_MUTANTS
+    return MUTANTS | BLOCK_MUTANTS if protocol is Protocol.SEACHANGE else CLASSIC_MUTANTS

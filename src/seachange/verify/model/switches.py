@@ -39,5 +39,40 @@ class Switch(StrEnum):
     # A row without a value of its new primary key has an entry in the new index, and is looked up there.
     KEYLESS_ENTRIES = "keyless-entries"
 
+    # The rest is about transaction blocks that add a constraint.
+    # The backfill of a block holds the rows of its buffer.
+    BUFFER_IN_GENERATION = "buffer-in-generation"
+    # The validation reads the rows at the snapshot of the block.
+    VALIDATE_AT_START = "validate-at-snapshot"
+    # The block continues while its DDL statement is at work.
+    BACKGROUND = "background-statement"
+    # The block's own rows are checked at its snapshot when it commits; or not at all.
+    OWN_KEYS_AT_START = "own-keys-at-snapshot"
+    OWN_KEYS_UNCHECKED = "own-keys-unchecked"
+    # The COMMIT of the block ignores recorded violations.
+    IGNORED_RECORD = "ignored-record"
+    # A violator does not look whether the constraint was committed; or looks before it has the sequencer lock.
+    BLIND_RECORD = "blind-record"
+    EARLY_LOOK = "record-outside-lock"
+    # Of two writers of a key of an uncommitted index, the second records nothing; or is refused.
+    SILENT_KEYS = "silent-keys"
+    HARD_KEYS = "hard-keys"
+    # A rebased commit is not checked by the newest version.
+    UNCHECKED_REBASE = "unchecked-rebase"
+    # The block's own rows have no entries in its new index; or remove those of the rows at its first snapshot.
+    OWN_ENTRIES_MISSING = "own-rows-not-rebased"
+    OLD_IMAGE = "old-image-at-snapshot"
+    # The block reads its new index at a snapshot below the index's base.
+    INDEX_AT_START = "index-at-snapshot"
+    # The COMMIT of the block carries the version that its transaction began with.
+    SELF_FENCE = "fence-itself"
+    # A drain waits for the transaction that drains.
+    NO_EXEMPTION = "no-exemption"
+    # The states of a dead owner stay; those of a statement that was rolled back to a savepoint stay.
+    LEFTOVERS = "leftovers"
+    SAVEPOINT_LEFTOVERS = "leftovers-of-savepoint"
+    # A COMMIT that arrives after another node has reverted the change is accepted.
+    LATE_COMMIT = "late-commit"
+
 
 Switches = frozenset[Switch]
