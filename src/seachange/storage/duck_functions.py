@@ -315,7 +315,11 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     COMPLAIN: (f"(words) AS CAST('{COMPLAINT}' || words AS TINYINT)", ()),
     # The Box-Muller transform.
     PREFIX + "random_normal": ("(m, s) AS m + s * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())", ()),
-    PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
+    PREFIX + "filled": (
+        "(v, n) AS list_transform(generate_series(1, CASE WHEN n > 8388608"
+        " THEN error('a list exceeds the limit of 8388608 items') ELSE n END), lambda i: v)",
+        (),
+    ),
 }
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}
 

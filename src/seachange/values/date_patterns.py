@@ -20,7 +20,7 @@ from typing import Final
 
 from seachange import errors
 from seachange.values.interval import Interval, read_canonical
-from seachange.values.number_patterns import ordinal, roman
+from seachange.values.number_patterns import check_pattern, ordinal, roman
 
 _MONTH_NAMES: Final = "January February March April May June July August September October November December"
 _MONTHS: Final = tuple(_MONTH_NAMES.split())
@@ -120,6 +120,7 @@ _ZONES: Final = {"TZ": "UTC", "tz": "utc", "OF": "+00", "TZH": "+00", "TZM": "00
 
 
 def write_moment(moment: dt.datetime, pattern: str) -> str:
+    check_pattern(pattern)
     parts: list[str] = []
     for token in _TOKEN.finditer(pattern):
         found = token["pattern"]
@@ -143,6 +144,7 @@ def write_moment(moment: dt.datetime, pattern: str) -> str:
 
 def write_interval(canonical: str, pattern: str) -> str:
     """Fields of a day or a year that an interval does not have are those of its start."""
+    check_pattern(pattern)
     value = read_canonical(canonical)
     parts: list[str] = []
     for token in _TOKEN.finditer(pattern):
@@ -203,6 +205,7 @@ _READERS: Final[dict[str, str]] = {
 
 
 def read_moment(text: str, pattern: str) -> dt.datetime:
+    check_pattern(pattern)
     values: dict[str, str] = {}
     at = 0
     for token in _TOKEN.finditer(pattern):

@@ -40,6 +40,7 @@ def count_digits(value: Decimal) -> tuple[int, int]:
 
 
 _SIZE = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+_SIZE_CHARS_MAX: Final = 1_000
 _SIZE_UNITS = ("bytes", "kb", "mb", "gb", "tb", "pb")
 
 
@@ -48,11 +49,12 @@ def read_size(text: str) -> int:
     >>> read_size("1.5 kB"), read_size("1 GB"), read_size("12")
     (1536, 1073741824, 12)
     """
-    found = _SIZE.fullmatch(text)
+    # A number of very many digits takes time that grows with their square.
+    found = _SIZE.fullmatch(text) if len(text) <= _SIZE_CHARS_MAX else None
     unit = found[2].lower() if found is not None else ""
     unit = "bytes" if unit in ("", "b") else unit
     if found is None or unit not in _SIZE_UNITS:
-        raise errors.InvalidParameterValue(detail=f'invalid size: "{text}"')
+        raise errors.InvalidParameterValue(detail=f'invalid size: "{text[:_SIZE_CHARS_MAX]}"')
     size = int(Decimal(found[1]) * 1024 ** _SIZE_UNITS.index(unit))
     if not -(2**63) <= size < 2**63:
         raise errors.NumericValueOutOfRange(type="bigint", value=text)

@@ -8,6 +8,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.values.json_text import has_repeated_key, normalize_json, parse_json, show_json
+from seachange.values.step_budget import StepBudget
 
 _MISSING: Any = object()
 
@@ -122,17 +123,30 @@ def contains(document: str, other: str) -> bool:
     # An array contains a scalar as one of its elements, but only at the top level.
     if isinstance(value, list) and not isinstance(part, dict | list):
         return any(_same(element, part) for element in value)
-    return _contains(value, part)
+    return _contains(value, part, StepBudget("a comparison of JSON documents"))
 
 
-def _contains(value: Any, part: Any) -> bool:
+def _contains(value: Any, part: Any, budget: StepBudget) -> bool:
+    budget.spend(1)
     if isinstance(part, dict):
         return isinstance(value, dict) and all(
-            key in value and _contains(value[key], inner) for key, inner in part.items()
+            key in value and _contains(value[key], inner, budget) for key, inner in part.items()
         )
     if isinstance(part, list):
-        return isinstance(value, list) and all(any(_contains(element, inner) for element in value) for inner in part)
+        return isinstance(value, list) and _contains_each(value, part, budget)
     return _same(value, part)
+
+
+def _contains_each(elements: list[Any], parts: list[Any], budget: StepBudget) -> bool:
+    # Scalars of one type are equal if their hashes find each other.
+    scalars = {(type(element), element) for element in elements if not isinstance(element, dict | list)}
+    nested = [element for element in elements if isinstance(element, dict | list)]
+    return all(
+        any(_contains(element, part, budget) for element in nested)
+        if isinstance(part, dict | list)
+        else (type(part), part) in scalars
+        for part in parts
+    )
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from seachange import errors
 from seachange.values import json_path_syntax as syntax
 from seachange.values.json_text import parse_json, show_json
+from seachange.values.step_budget import StepBudget
 
 # Whether a text matches a pattern that starts with flags.
 Like = Callable[[str, str], bool]
@@ -66,7 +67,7 @@ def _run(document: str, path: str, variables: str, like: Like) -> list[Any]:
         raise errors.InvalidParameterValue(detail='"vars" argument is not an object')
     parsed, root = syntax.parse_path(path), parse_json(document)
     try:
-        return _Evaluation(parsed, root, given, like, root).any(parsed.root)
+        return _Evaluation(parsed, root, given, like, StepBudget("a JSON path"), root).any(parsed.root)
     except RecursionError:
         raise errors.StatementTooComplex() from None
 
@@ -81,6 +82,7 @@ class _Evaluation:
     root: Any
     variables: dict[str, Any]
     like: Like
+    budget: StepBudget
     # The item that @ denotes, and the last index of the array that a subscript applies to.
     current: Any
     last: int | None = None
@@ -118,8 +120,12 @@ class _Evaluation:
             case syntax.Path():
                 found = self.any(node.start)
                 for step in node.steps:
-                    found = [made for item in found for made in self._step(step, item)]
+                    found = [made for item in found for made in self._spent(self._step(step, item))]
                 return found
+
+    def _spent(self, found: list[Any]) -> list[Any]:
+        self.budget.spend(1 + len(found))
+        return found
 
     def unwrapped(self, node: syntax.Expression) -> list[Any]:
         found = self.items(node)
@@ -154,7 +160,7 @@ class _Evaluation:
             case syntax.Subscripts():
                 return self._chosen(step, self._elements(item, "array accessor"))
             case syntax.Descent():
-                return list(_descend(item, step, 0))
+                return list(_descend(item, step))
             case syntax.Filter():
                 parts = [item] if self.strict else _parts(item)
                 return [part for part in parts if replace(self, current=part).truth(step.condition) is True]
@@ -265,6 +271,7 @@ class _Evaluation:
             return None
         found, unknown = False, False
         for one in lefts:
+            self.budget.spend(1 + len(rights))
             for other in rights:
                 held = decide(one, other)
                 if held is None and self.strict:
@@ -288,18 +295,21 @@ def _in_order(item: dict[str, Any]) -> list[tuple[str, Any]]:
     return sorted(item.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
 
 
-def _descend(item: Any, step: syntax.Descent, depth: int) -> Iterator[Any]:
-    children = [value for _, value in _in_order(item)] if isinstance(item, dict) else item
-    inner = children if isinstance(children, list) else []
-    # `last` is a level with nothing below it.
-    is_leaf = not inner
-    above = (step.least is None and not is_leaf) or (step.least is not None and depth < step.least)
-    below = step.most is not None and depth > step.most
-    if not above and not below:
-        yield item
-    if step.most is None or depth < step.most:
-        for child in inner:
-            yield from _descend(child, step, depth + 1)
+def _descend(root: Any, step: syntax.Descent) -> Iterator[Any]:
+    """Without recursion: every item of a deep document would pass through all levels above it."""
+    waiting = [(root, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        children = [value for _, value in _in_order(item)] if isinstance(item, dict) else item
+        inner = children if isinstance(children, list) else []
+        # `last` is a level with nothing below it.
+        is_leaf = not inner
+        above = (step.least is None and not is_leaf) or (step.least is not None and depth < step.least)
+        below = step.most is not None and depth > step.most
+        if not above and not below:
+            yield item
+        if step.most is None or depth < step.most:
+            waiting += [(child, depth + 1) for child in reversed(inner)]
 
 
 def _calculated(operator: str, left: Decimal, right: Decimal) -> Decimal:

@@ -25,6 +25,9 @@ _TOKEN: Final = re.compile(
 _WIDE: Final = Context(prec=100)
 _SIGNS: Final = frozenset({"S", "MI", "PL", "SG", "PR"})
 _ROMAN_WIDTH: Final = 15
+PATTERN_CHARS_MAX: Final = 10_000
+# Of an ordinal number.
+_SUFFIX_CHARS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,14 @@ class _Pattern:
         return any(piece.word == word for piece in self.pieces)
 
 
+def check_pattern(pattern: str) -> None:
+    """Reading a pattern cannot be interrupted, and takes long for one that is generated."""
+    if len(pattern) > PATTERN_CHARS_MAX:
+        raise errors.ProgramLimitExceeded(detail=f"a pattern of more than {PATTERN_CHARS_MAX} characters")
+
+
 def _read_pattern(pattern: str) -> _Pattern:
+    check_pattern(pattern)
     pieces: list[_Piece] = []
     for token in _TOKEN.finditer(pattern):
         word = (token["word"] or "").upper()
@@ -224,7 +234,7 @@ def read_number(text: str, pattern: str) -> Decimal:
         elif piece.word == ",":
             at += here == ","
         elif piece.word not in _SIGNS:
-            at += _passed(text[at:], piece)
+            at += _passed(text[at : at + _SUFFIX_CHARS], piece)
     try:
         value = Decimal("".join(found) or "?").scaleb(-parsed.shift, _WIDE)
     except InvalidOperation:

@@ -4,10 +4,15 @@ size of the result is computed first.
 **Invariant:** none of them makes a value of more than `VALUE_BYTES_MAX` bytes or a list of more than `LIST_ITEMS_MAX`
 items, and none whose steps are the product of two lengths gets long arguments. It is an argument that is guarded, not
 the call: DuckDB would compute a call of constants in any branch.
+
+RE2 finds one match in linear time, but all matches of some patterns take time that grows with the square of the text:
+each may be searched for up to the end. No bound of a useful size keeps that short, so a statement that is still in
+such a value when it should end loses its connection (`seachange.cancel_grace`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -19,8 +24,14 @@ from seachange.storage.duck_functions import COMPLAIN
 VALUE_BYTES_MAX = 64 << 20
 LIST_ITEMS_MAX = 8 << 20
 DISTANCE_CHARS_MAX = 255
+# A text in which all matches of a pattern are found, unless they take linear time.
+MATCHED_BYTES_MAX = 1 << 20
 # The text of an argument is repeated in its guard.
 _NESTED_MAX = 4
+# DuckDB's functions that find all matches.
+_MATCH_LISTS = frozenset({"regexp_extract_all", "regexp_split_to_array", "string_split_regex"})
+_ONE = r"(?:\\[^\d]|\[\^?(?:\\.|[^\\\[\]])+\]|[^\\\[\](){}|*+?])"
+_LINEAR = re.compile(rf"(?:\(\?[a-z]+\))?{_ONE}*(?:{_ONE}[*+])?", re.DOTALL)
 
 
 def bound_sizes(tree: exp.Expr) -> exp.Expr:
@@ -31,6 +42,9 @@ def bound_sizes(tree: exp.Expr) -> exp.Expr:
             raise errors.StatementTooComplex()
     for node in reversed(nodes):
         _GUARDS[type(node)](node)
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.lower() in _MATCH_LISTS:
+            _guard_matches(call, *call.expressions[:2])
     return tree
 
 
@@ -93,6 +107,41 @@ def _guard_replace(node: exp.Expr) -> None:
     _guard(node, "replacement", exp.Mul(this=exp.paren(found), expression=_size(replacement)), "TEXT")
 
 
+def _guard_replacements(node: exp.Expr) -> None:
+    _guard_replace(node)
+    if "g" in (_constant(node.args.get("modifiers")) or ""):
+        _guard_matches(node, node.this, node.expression)
+
+
+def _guard_count(node: exp.Expr) -> None:
+    _guard_matches(node, node.this, node.expression)
+
+
+def _guard_matches(node: exp.Expr, text: exp.Expr, pattern: exp.Expr) -> None:
+    """Checks the text in which all matches are found."""
+    if is_linear(_constant(pattern)):
+        return
+    words = exp.Literal.string(f"a text to find all matches in {LIMIT_PHRASE} {MATCHED_BYTES_MAX} bytes")
+    too_large = exp.GT(this=_size(text), expression=exp.Literal.number(MATCHED_BYTES_MAX))
+    complaint = exp.cast(_call(COMPLAIN, words), exp.DataType.build("TEXT"))
+    text.replace(exp.case().when(too_large, complaint).else_(text.copy()))
+
+
+def _constant(node: exp.Expr | None) -> str | None:
+    """The value of a constant, else None."""
+    return node.name if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def is_linear(pattern: str | None) -> bool:
+    """Whether the search for a match never goes far beyond it: nothing is repeated, or only the last character or class
+    of a pattern without alternatives.
+
+    >>> [is_linear(p) for p in (",", "\\\\s+", "a[b-d]*", "(?s)a.c", "a*b", "a|b+", "(ab)+", None)]
+    [True, True, True, True, False, False, False, False]
+    """
+    return pattern is not None and _LINEAR.fullmatch(pattern) is not None
+
+
 def _guard_series(node: exp.Expr) -> None:
     if isinstance(node.parent, exp.Table):
         # As a table it is a stream.
@@ -130,7 +179,9 @@ _GUARDS: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
     exp.Pad: _guard_pad,
     exp.Space: _guard_space,
     exp.Replace: _guard_replace,
-    exp.RegexpReplace: _guard_replace,
+    exp.RegexpReplace: _guard_replacements,
+    exp.RegexpCount: _guard_count,
+    exp.RegexpInstr: _guard_count,
     exp.Levenshtein: _guard_distance,
     exp.GenerateSeries: _guard_series,
     exp.ExplodingGenerateSeries: _guard_series,
