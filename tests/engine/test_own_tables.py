@@ -334,6 +334,15 @@ LATE: dict[str, tuple[list[str], str, list[tuple[Any, ...]]]] = {
         "",
         [("n1",), ("n2",), ("n3",), ("n9",)],
     ),
+    # How the first conversion was made is not known any more: the INSERT is run again after it.
+    "type twice": (
+        [
+            "alter table t alter column a type text using 'n' || a",
+            "alter table t alter column a type text using a || 'm'",
+        ],
+        "",
+        [("9",), ("n1m",), ("n2m",), ("n3m",)],
+    ),
     "unique index": (["create unique index t_b on t (b)"], "23505", [(1,), (2,), (3,)]),
     "check": (["alter table t add check (c < 9)"], "23514", [(1,), (2,), (3,)]),
     "not null": (["alter table t alter column d set not null"], "23502", [(1,), (2,), (3,)]),

@@ -253,6 +253,10 @@ def _replace_columns(
     came = [c for c in new.columns if c.origin is not None and c.id not in old.column_by_id]
     if not came or not rows:
         return old, rows
+    inputs = {column_id for c in came if c.origin is not None for column_id in c.origin.columns}
+    if inputs - old.column_by_id.keys():
+        # A transaction has converted the column twice, and only the second way is known.
+        raise refused(new.name, OTHER_COLUMN)
     hidden = [replace(c, conversion=c.origin, generated=None, state=State.VALIDATING) for c in came]
     both = replace(old, columns=(*old.columns, *hidden), secondary=())
     derivation = compile_derivation(both)
