@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,81 @@ def test_lost_connection_leaves_nothing(nodes: tuple[Node, Node]):
     block.close()
     assert published(other) == []
     other.close()
+
+
+@contextmanager
+def refused(sqlstate: str) -> Iterator[None]:
+    with pytest.raises(errors.Error) as caught:
+        yield
+    assert caught.value.sqlstate == sqlstate
+
+
+def is_valid(session: Session, name: str) -> bool:
+    ((valid,),) = rows(session, f"select convalidated from pg_constraint where conname = '{name}'")
+    return bool(valid)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("bulk", [False, True], ids=["few rows", "many rows"])
+def test_constraint_is_validated_under_own_rows(sessions: tuple[Session, Session], level: str, bulk: bool):
+    block, other = sessions
+    other.execute("insert into a select i, -1, 'bad' from generate_series(1000, 8000) g (i)")
+    other.execute("update a set x = -2 where id in (3, 4)")
+    other.execute("alter table a add constraint c check (x >= 0) not valid")
+    begin(block, level)
+    with refused("23514"):
+        block.execute("alter table a validate constraint c")
+    block.execute("rollback")
+    begin(block, level)
+    block.execute("update a set x = 1 where x = -1" if bulk else "delete from a where id >= 1000")
+    block.execute("update a set x = 7 where id = 3")
+    block.execute("savepoint s")
+    with refused("23514"):
+        block.execute("alter table a validate constraint c")
+    block.execute("rollback to s")
+    block.execute("delete from a where id = 4")
+    block.execute("alter table a validate constraint c")
+    assert is_valid(block, "c")
+    assert not is_valid(other, "c")
+    with refused("23514"):
+        other.execute("insert into a values (9000, -1, 'bad')")
+    other.execute("insert into a values (9001, 1, 'good')")
+    block.execute("insert into a values (9002, 1, 'own')")
+    block.execute("commit")
+    assert is_valid(other, "c")
+    assert rows(other, "select count(*) from a where x < 0") == [(0,)]
+    assert inspect(block.node) == []
+
+
+def test_foreign_key_is_validated_under_own_rows_of_both_tables(sessions: tuple[Session, Session]):
+    block, other = sessions
+    other.execute("create table child (id int primary key, a_id int)")
+    other.execute("insert into child values (1, 1), (2, 500), (3, 501)")
+    other.execute("alter table child add constraint f foreign key (a_id) references a not valid")
+    begin(block)
+    block.execute("delete from child where a_id = 500")
+    block.execute("savepoint s")
+    with refused("23503"):
+        block.execute("alter table child validate constraint f")
+    block.execute("rollback to s")
+    block.execute("insert into a values (501, 1, 'parent')")
+    block.execute("alter table child validate constraint f")
+    other.execute("insert into child values (5, 5)")
+    block.execute("commit")
+    assert is_valid(other, "f")
+    with refused("23503"):
+        other.execute("delete from a where id = 501")
+    assert inspect(block.node) == []
+
+
+def test_snapshot_of_a_block_that_begins_with_a_change_is_taken_after_it(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block, "repeatable read")
+    block.execute("create index i on a (x)")
+    assert "i by x" in access(block, "x = 1")
+    other.execute("insert into a values (300, 1, 'other')")
+    assert len(ids(block, "x = 1")) == 10
+    block.execute("commit")
 
 
 def test_failed_statement_leaves_nothing_of_itself(sessions: tuple[Session, Session]):

@@ -7,7 +7,7 @@ the job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from seachange.pipeline.kernels.backfill import Report, backfill
 from seachange.pipeline.kernels.converted import check_converted, check_keys
 from seachange.pipeline.kernels.executor import Executor, LocalExecutor, OnProgress, Sizes, ignore_progress
 from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterrupts
+from seachange.pipeline.kernels.overlay import OverlaidSources, OwnWrites
 from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.source import IndexSource, RowSources, Sources, built_source, seen_through
@@ -58,6 +59,9 @@ class LocalPipeline:
     executor_factory: ExecutorFactory | None = None
     # What is read instead of the committed rows as of the sequence.
     rows_read: RowSources | None = None
+    # What a transaction block has written, over whose rows its constraints are validated. It is never part of what is
+    # built.
+    own_writes: Mapping[IndexId, OwnWrites] | None = None
     # Generations as of a sequence that are not attached yet: other indexes may be built from them.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
@@ -88,7 +92,10 @@ class LocalPipeline:
         with self.hold(at), self._kernel_context() as (kernel_context, _):
             count = _Counted(report)
             executor = self._executor(kernel_context, count.on_progress)
-            return validate(op, self._sources(at), executor, self.warehouse, count.finish)
+            sources = self._sources(at)
+            if self.own_writes and isinstance(sources, Sources):
+                sources = OverlaidSources(sources, self.own_writes)
+            return validate(op, sources, executor, self.warehouse, count.finish)
 
     def choose_compaction(self, op: RewriteIndex, at: Seq) -> CompactUnit | None:
         """The compaction to do; None if there is none. The caller pins the sequence until it is done."""

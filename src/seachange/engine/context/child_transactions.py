@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from seachange.changer.job import BlockOwner, Job
-from seachange.model.ids import Epoch
+from seachange.model.ids import Epoch, IndexId
 from seachange.model.schema.objects import Descriptor
+from seachange.pipeline.kernels.overlay import OwnWrites
 
 # A descriptor as it is published, and its next version.
 NextVersion = tuple[Descriptor, Descriptor]
@@ -26,9 +27,12 @@ class ChildTransactions(Protocol):
     def job_settings(self) -> tuple[tuple[str, str], ...]:
         """The settings of the session that are kept with a job."""
 
-    def run(self, job: Job, versions: Sequence[NextVersion], epoch: Epoch) -> Job:
+    def run(
+        self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: Mapping[IndexId, OwnWrites]
+    ) -> Job:
         """Creates the job with its first versions, and runs it up to its publication. If it fails, or is cancelled,
-        nothing is left of it, and its error is raised."""
+        nothing is left of it, and its error is raised. Constraints are validated over committed rows under
+        `own_writes`."""
 
     def revert(self, jobs: Sequence[Job]) -> None:
         """Reverts the jobs, the newest first. What cannot be reverted now, a worker reverts later."""

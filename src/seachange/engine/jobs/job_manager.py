@@ -7,7 +7,7 @@ record. Both only save work; correctness comes from the compare-and-set of every
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,8 +27,9 @@ from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
-from seachange.model.ids import Epoch
+from seachange.model.ids import Epoch, IndexId
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
+from seachange.pipeline.kernels.overlay import OwnWrites
 from seachange.planner.rules.release import RELEASES
 from seachange.runtime.faults import reach
 from seachange.runtime.process import is_gone
@@ -124,13 +125,20 @@ class JobManager:
             epoch.ended = epoch.ended or isinstance(lost.__cause__, errors.StaleNode)
             raise
 
-    def run_stages(self, job: Job, versions: Sequence[NextVersion], conditions: Conditions, epoch: EpochState) -> Job:
+    def run_stages(
+        self,
+        job: Job,
+        versions: Sequence[NextVersion],
+        conditions: Conditions,
+        epoch: EpochState,
+        own_writes: Mapping[IndexId, OwnWrites],
+    ) -> Job:
         """Creates the job of a transaction block, which the caller holds, and runs it up to its publication, or to its
         end if it fails."""
         changes = NodeChanges(self._parts, epoch, Drainer(job.id, conditions.actor))
         job = written(job, changes.begin(versions, job_change(job, f"began: {job.statement}")))
         reach("job.created")
-        runner = self._runner(epoch, conditions, job)
+        runner = self._runner(epoch, conditions, job, own_writes)
         with self._reachable(job.id, conditions.interrupts):
             return runner.run_to_publication(job)
 
@@ -161,13 +169,19 @@ class JobManager:
             for job_id in asked.intersection(self._running):
                 self._running[job_id].nudge()
 
-    def _runner(self, epoch: EpochState, conditions: Conditions, job: Job) -> JobRunner:
+    def _runner(
+        self,
+        epoch: EpochState,
+        conditions: Conditions,
+        job: Job,
+        own_writes: Mapping[IndexId, OwnWrites] | None = None,
+    ) -> JobRunner:
         changes = NodeChanges(self._parts, epoch, Drainer(job.id, conditions.actor))
         clock = self._parts.clock
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
         meters = self._parts.meters
         drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
-        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us)
+        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us, own_writes)
         pipeline.foresee(job, changes.head())
         on_update = partial(_count_rows, conditions.on_update, meters.pipeline_rows, [job.rows_read])
         return JobRunner(changes, pipeline, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged)

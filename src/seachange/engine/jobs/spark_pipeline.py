@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +22,10 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
-from seachange.model.ids import Seq, TableId
+from seachange.model.ids import IndexId, Seq, TableId
 from seachange.pipeline.kernels.executor import Executor, OnProgress, Sizes
 from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.kernels.overlay import OwnWrites
 from seachange.pipeline.local_kernels import ExecutorFactory, LocalPipeline
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.spark_options import SparkOptions, parse_options
@@ -90,13 +91,20 @@ _TEXTS = ("master", "remote", "driver_memory", "executor_memory", "executor_core
 
 
 def job_pipeline(
-    parts: NodeParts, epoch: EpochState, interrupts: SessionInterrupts, job: Job, retention_us: int
+    parts: NodeParts,
+    epoch: EpochState,
+    interrupts: SessionInterrupts,
+    job: Job,
+    retention_us: int,
+    own_writes: Mapping[IndexId, OwnWrites] | None = None,
 ) -> JobPipeline:
+    """`own_writes` are those of the transaction block that the job belongs to."""
     settings = pipeline_settings(parts, job.settings)
     local = replace(
         local_pipeline(parts, epoch, interrupts),
         limits=SortLimits(settings.memory_bytes, settings.cores),
         sizes=settings.sizes or Sizes(),
+        own_writes=own_writes,
         throttling=Throttling(
             parts.files,
             settings.free_space_bytes,

@@ -6,7 +6,7 @@ let go, and is not finished, is reverted by a worker, never continued.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from seachange import errors
@@ -14,7 +14,8 @@ from seachange.changer.job import BlockOwner, Job
 from seachange.changer.ports import Lost
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.session.job_session import SessionJobs, answer
-from seachange.model.ids import Epoch
+from seachange.model.ids import Epoch, IndexId
+from seachange.pipeline.kernels.overlay import OwnWrites
 from seachange.runtime.process import name_process
 
 
@@ -32,14 +33,16 @@ class BlockJobs:
     def job_settings(self) -> tuple[tuple[str, str], ...]:
         return self._jobs.facts.values.for_jobs()
 
-    def run(self, job: Job, versions: Sequence[NextVersion], epoch: Epoch) -> Job:
+    def run(
+        self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: Mapping[IndexId, OwnWrites]
+    ) -> Job:
         current = self._jobs.node.epoch
         if current.epoch != epoch:
             raise errors.StaleNode(node=epoch)
         conditions = self._jobs.statement().conditions()
         self._manager.hold(job.id)
         try:
-            job = self._manager.run_stages(job, versions, conditions, current)
+            job = self._manager.run_stages(job, versions, conditions, current, own_writes)
         except BaseException as problem:
             self.revert([job])
             if isinstance(problem, Lost):

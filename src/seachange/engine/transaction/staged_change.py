@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.transaction.block_stages import follow_children
 from seachange.engine.transaction.definitions import Definitions
@@ -21,6 +22,8 @@ from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.schema.synthetic import follow_published
+from seachange.model.segments import Op
+from seachange.pipeline.kernels.overlay import OwnWrites
 from seachange.planner.block_plan import first_stages
 from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, progress_after
@@ -53,6 +56,8 @@ class StagedChanges:
         first: Sequence[NextVersion],
         outcome: Sequence[NextVersion],
     ) -> None:
+        # A transaction that has read nothing yet takes its snapshot after the change.
+        has_begun = self.state.used or self.state.pending or not self.state.buffer.is_empty
         for before, after in outcome:
             self.definitions.declare(before, after)
         job, head = self._run_children(text, plan, first)
@@ -65,6 +70,8 @@ class StagedChanges:
             self.state.pending.publish(before, after, published)
             self.rebase.adopt(before, after, head)
         follow_children(self.state)
+        if not has_begun:
+            self.state.snapshot.look_again()
         self.definitions.fence(plan.change.fenced)
 
     def _run_children(self, text: str, plan: ChangePlan, first: Sequence[NextVersion]) -> tuple[Job, Seq]:
@@ -82,9 +89,19 @@ class StagedChanges:
             owner=children.owner,
         )
         state.block.has_run = True
-        job = children.run(job, first, state.epoch.epoch)
+        own_writes = {i: own_writes_of(buffer) for i, buffer in state.buffer.indexes.items() if not buffer.is_empty}
+        job = children.run(job, first, state.epoch.epoch, own_writes)
         reach("block.built")
         return job, state.epoch.catch_up()
+
+
+def own_writes_of(buffer: IndexBuffer) -> OwnWrites:
+    entries = buffer.entries.values()
+    # Whatever an entry is over, it takes its place: a committed row, a row of a file, or none.
+    ops = tuple(int(Op.TOMBSTONE if entry.row is None else Op.PUT) for entry in entries)
+    rows = tuple(entry.row if entry.row is not None else buffer.tombstone_row(entry) for entry in entries)
+    segments = tuple(file.segment for file in (*buffer.staged, *buffer.removed))
+    return OwnWrites(buffer.plan.layout_id, segments, ops, rows)
 
 
 def adopt_newest(txn: TransactionState, rebase: Rebase) -> bool:

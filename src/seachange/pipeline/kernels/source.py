@@ -144,6 +144,11 @@ class Sources:
         return {d.id: d.body for d in published if isinstance(d.body, Table)}
 
     def load(self, table: Table, index: Index) -> IndexSource:
+        image, generation_id = self.open(table, index)
+        return IndexSource(table, index, generation_id, image.parts(self.at))
+
+    def open(self, table: Table, index: Index) -> tuple[IndexImage, GenerationId]:
+        """An image of its own, and the generation at the sequence."""
         contents = self.catalog.index_contents(self.epoch, index.id, self.at)
         if contents.generation is None:
             raise errors.Bug(detail=f"index {index.name} of {table.name} is read before it is complete")
@@ -156,5 +161,5 @@ class Sources:
             key=lambda: key,
             table=lambda: table.full_name,
         )
-        image = IndexImage(shape, KeyCodec([type_ for _, type_ in key]), self.warehouse, contents)
-        return IndexSource(table, index, contents.generation.id, image.parts(self.at))
+        codec = KeyCodec([type_ for _, type_ in key])
+        return IndexImage(shape, codec, self.warehouse, contents), contents.generation.id

@@ -10,6 +10,7 @@ from seachange import errors
 from seachange.model.change import elements
 from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import FALLIBLE, OpType, SetState
+from seachange.model.change.targets import Status, Target
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
@@ -21,8 +22,10 @@ from seachange.sql.change.type_checks import resolve_index_types, verify_checks,
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 
-# The elements whose work can be done while a block is open.
-_SUPPORTED = (elements.SecondaryIndex,)
+# What can be built, and what can be validated, while a block is open: constraints that were there before, and reject
+# rows of other sessions already.
+_BUILT = (elements.SecondaryIndex,)
+_VALIDATED = (elements.CheckConstraint, elements.ForeignKeyElement, elements.ForeignKeyParent)
 
 
 def run_in_block(text: str, plan: ChangePlan, catalog: KnownSchema, port: TransactionPort, duck: DuckSession) -> None:
@@ -67,10 +70,15 @@ def _first_versions(
 def check_supported(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> None:
     ids = touched_by(plan.change)
     are_known = all(isinstance(port.blocks.published(id_), Table) and id_ in catalog.descriptors for id_ in ids)
-    work = {plan.graph.targets[node.target].element for node in plan.graph.nodes if node.step.op in FALLIBLE}
-    if plan.then is None and are_known and all(isinstance(element, _SUPPORTED) for element in work):
+    work = {node.target for node in plan.graph.nodes if node.step.op in FALLIBLE}
+    if plan.then is None and are_known and all(_is_supported(plan.graph.targets[number]) for number in work):
         return
     raise errors.FeatureNotSupported(
         feature="this change of a table that has rows in a transaction block",
         instead="Send the statement alone, outside of a block. EXPLAIN (DDL) shows what it takes.",
     )
+
+
+def _is_supported(target: Target) -> bool:
+    is_enforced = target.start is Status.ENFORCED and isinstance(target.element, _VALIDATED)
+    return is_enforced or isinstance(target.element, _BUILT)
