@@ -112,6 +112,8 @@ class Job:
     # Set for the states that a transaction block publishes. Its COMMIT ends the job; without its owner the job is
     # reverted, never continued.
     owner: BlockOwner | None = None
+    # Of the validations of a transaction block, the oldest sequence that one of them has read at.
+    validated_at: Seq | None = None
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
 

@@ -346,6 +346,8 @@ class JobRunner:
                 detail = f": {violation.detail}" if violation.detail else ""
                 raise errors.remembered(violation.sqlstate, violation.message + detail)
         reach("job.validated")
+        if current.owner is not None:
+            current = replace(current, validated_at=min(current.validated_at or as_of(job), as_of(job)))
         return self._log.record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
 
     def _revert_first_change(self, job: Job) -> Job:

@@ -14,10 +14,18 @@ from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
+from seachange.engine.constraints.uncommitted import key_of
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.transaction.block_stages import follow_children
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.rebase import Rebase
+from seachange.model.change.elements import (
+    CheckConstraint,
+    ColumnNotNull,
+    Element,
+    ForeignKeyElement,
+    descriptor_of,
+)
 from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
@@ -64,6 +72,7 @@ class StagedChanges:
         tables = [(b, a) for b, a in outcome if isinstance(b, Table) and isinstance(a, Table)]
         built = {i.id: head for before, after in tables for i in after.indexes if i.id not in before.index_by_id}
         self.state.block.add(job, taken, built)
+        self._declare_constraints(job)
         for before, after in tables:
             published = self.state.epoch.schema(head).by_id[before.id]
             after = follow_published(replace(after, version=before.version + 1), published)
@@ -73,6 +82,30 @@ class StagedChanges:
         if not has_begun:
             self.state.snapshot.look_again()
         self.definitions.fence(plan.change.fenced)
+
+    def _declare_constraints(self, job: Job) -> None:
+        """Violations by other sessions since the validation are a conflict with the COMMIT."""
+        declared = self.state.declared
+        for target in job.change.targets:
+            key = key_of(target.element) if target.adds else None
+            if key is not None and job.validated_at is not None:
+                declared.changed.setdefault(key, job.validated_at)
+                declared.constraints[key] = self._name(target.element)
+
+    def _name(self, element: Element) -> str:
+        """The name of a constraint, or of the column that it is about."""
+        table = self.published(descriptor_of(element))
+        if not isinstance(table, Table):
+            return ""
+        checks = {check.id: check.name for check in table.checks}
+        keys = {key.id: key.name for key in table.foreign_keys}
+        match element:
+            case ColumnNotNull(column_id=column_id):
+                return table.column_by_id[column_id].name
+            case CheckConstraint(constraint_id=id_) | ForeignKeyElement(constraint_id=id_):
+                return {**checks, **keys}.get(id_, "")
+            case _:
+                return ""
 
     def _run_children(self, text: str, plan: ChangePlan, first: Sequence[NextVersion]) -> tuple[Job, Seq]:
         state, children = self.state, self.state.statement.context.children

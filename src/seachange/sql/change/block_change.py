@@ -22,9 +22,9 @@ from seachange.sql.change.type_checks import resolve_index_types, verify_checks,
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 
-# What can be built, and what can be validated, while a block is open: constraints that were there before, and reject
+# What can be added while a block is open; and what can be validated: constraints that were there before, and reject
 # rows of other sessions already.
-_BUILT = (elements.SecondaryIndex,)
+_ADDED = (elements.SecondaryIndex, elements.CheckConstraint, elements.ColumnNotNull)
 _VALIDATED = (elements.CheckConstraint, elements.ForeignKeyElement, elements.ForeignKeyParent)
 
 
@@ -81,4 +81,4 @@ def check_supported(plan: ChangePlan, catalog: KnownSchema, port: TransactionPor
 
 def _is_supported(target: Target) -> bool:
     is_enforced = target.start is Status.ENFORCED and isinstance(target.element, _VALIDATED)
-    return is_enforced or isinstance(target.element, _BUILT)
+    return is_enforced or isinstance(target.element, _ADDED)
