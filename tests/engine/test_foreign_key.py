@@ -295,3 +295,15 @@ def test_keys_of_every_kind(node: Node):
         assert run(node, f"select count(*) from c{number}") == [(0,)]
         with pytest.raises(errors.MissingParent):
             run(node, f"insert into c{number} values ('{quoted}')")
+
+
+def test_a_new_key_of_an_old_child_and_the_drop_of_its_parent(nodes):
+    """The newest definition of the parent says nothing of the key: it is the child's."""
+    one, two = nodes
+    run(one, "create table p (id int primary key)", "create table c (p_id int)")
+    with closing(Session(one)) as first, closing(Session(two)) as second:
+        second.execute("begin isolation level repeatable read")
+        second.execute("select * from p")
+        first.execute("alter table c add foreign key (p_id) references p")
+        with pytest.raises(errors.SerializationFailure):
+            change_and_commit(second, "drop table p")

@@ -16,6 +16,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.constraints.uncommitted import key_of
 from seachange.engine.context.child_transactions import NextVersion
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.block_stages import follow_children
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.rebase import Rebase
@@ -28,7 +29,8 @@ from seachange.model.change.elements import (
 )
 from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Descriptor
+from seachange.model.schema.objects import Descriptor, View
+from seachange.model.schema.references import references_to
 from seachange.model.schema.synthetic import follow_published
 from seachange.model.segments import Op
 from seachange.pipeline.kernels.overlay import OwnWrites
@@ -140,15 +142,30 @@ def own_writes_of(buffer: IndexBuffer) -> OwnWrites:
 def adopt_newest(txn: TransactionState, rebase: Rebase) -> bool:
     """Above READ COMMITTED: the block takes over the newest definition of tables that it is about to change, and reads
     the rows of its snapshot through it. Returns False where that is not possible, because the rows lie in another
-    primary index by now."""
+    primary index by now, or because objects that the snapshot does not know are connected with the table."""
     head = txn.epoch.catch_up()
-    outdated = [(txn.schema.table_by_id(TableId(i)), txn.epoch.schema(head).by_id.get(i)) for i in txn.block.outdated]
+    then, now = txn.epoch.schema(txn.snapshot.seq), txn.epoch.schema(head)
+    outdated = [(txn.schema.table_by_id(TableId(i)), now.by_id.get(i)) for i in txn.block.outdated]
     txn.block.outdated.clear()
     for known, newest in outdated:
         if known is None or newest is None or newest.primary.id != known.primary.id:
+            return False
+        if not all(map(then.find, _refers_to(newest))) or not _referring_to(newest, now) <= _referring_to(known, then):
             return False
         rebase.move([newest], head)
         txn.pending.publish(known, newest, newest)
         newer = (index.id for index in newest.indexes if index not in known.readable)
         txn.block.adopt(newest.id, head, newer)
     return bool(outdated)
+
+
+def _refers_to(table: Table) -> set[DescriptorId]:
+    enums = {DescriptorId(column.type.enum) for column in table.columns if column.type.enum}
+    sequences = {sequence for column in table.columns for sequence in column.default_sequences}
+    return {*(key.parent for key in table.foreign_keys), *enums, *sequences}
+
+
+def _referring_to(table: Table, schema: SchemaVersion) -> set[tuple[DescriptorId, int]]:
+    keys = {(child.id, int(key.id)) for child, key in references_to(schema.by_id.values(), table.id)}
+    views = (view for view in schema.objects.values() if isinstance(view, View) and table.id in view.relation_ids)
+    return keys | {(view.id, 0) for view in views}
