@@ -463,6 +463,24 @@ def test_others_wait_for_the_end_of_the_block(sessions: tuple[Session, Session])
     other.execute("drop table a")
 
 
+def test_cycle_through_the_change_of_a_block_is_a_deadlock(sessions: tuple[Session, Session]):
+    """The block waits for a row of the session that waits for the end of its change."""
+    block, other = sessions
+    other.execute("create table b (id int primary key, n int)")
+    other.execute("insert into b values (1, 1)")
+    begin(block)
+    block.execute("create index i on a (x)")
+    begin(other)
+    other.execute("select * from b where id = 1 for update")
+    with sent(block, "select * from b where id = 1 for update") as ended:
+        with pytest.raises(errors.DeadlockDetected):
+            other.execute("alter table a add column m int")
+        other.execute("rollback")
+    assert ended == [""]
+    block.execute("commit")
+    assert "i" in indexes(other)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_second_block_waits_and_goes_on(nodes: tuple[Node, Node], end: str, level: str):

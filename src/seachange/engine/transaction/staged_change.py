@@ -124,6 +124,8 @@ class StagedChanges:
             owner=children.owner,
         )
         state.block.has_run = True
+        # Sessions that wait for the job wait for this transaction.
+        state.write_locks.run_job(job.id)
         own_writes = {i: own_writes_of(buffer) for i, buffer in state.buffer.indexes.items() if not buffer.is_empty}
         job = children.run(job, first, state.epoch.epoch, own_writes)
         reach("block.built")
