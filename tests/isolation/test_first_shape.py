@@ -256,6 +256,23 @@ def test_a_conflict_target_that_was_dropped(block: Session, other: Session) -> N
     assert run(other, "select n from t where v = 'a'") == [(12,)]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "alter table t alter column c type text using c::text",
+        "alter table t add column g int generated always as (n + 1) stored",
+    ],
+)
+def test_a_conflict_target_whose_index_is_written_again_holds_no_statement_back(
+    block: Session, other: Session, change: str
+) -> None:
+    run(block, "begin", "insert into t (id, n) values (1, 0) on conflict (id) do update set n = t.n + 1")
+    run(other, change, "update t set n = 21 where id = 2")
+    assert run(block, "select n from t where id = 2") == [(21,)]
+    run(block, "insert into t (id, n) values (2, 0) on conflict (id) do update set n = t.n + 1", "commit")
+    assert run(other, "select n from t where id < 3 order by id") == [(11,), (22,)]
+
+
 def test_rows_that_a_new_constraint_refuses_can_be_corrected(block: Session, other: Session) -> None:
     run(block, "begin", "insert into t values (4, -1, 'd', 4)", "update u set n = 5 where id = 1")
     run(other, "alter table t add constraint positive check (n >= 0)", "update t set n = 11 where id = 1")

@@ -48,10 +48,16 @@ def lost_parts(now: Table, shape: Table) -> frozenset[str]:
         for column in shape.visible_columns
         if column.id not in visible or _shown_type(column.type, visible[column.id].type) is None
     }
-    unique = {index.id for index in now.readable if index.unique}
-    if any(index.unique and index.id not in unique for index in shape.readable):
+    if not _conflict_targets(shape) <= _conflict_targets(now):
         lost.add(CONFLICT_TARGETS)
     return frozenset(lost)
+
+
+def _conflict_targets(table: Table) -> set[tuple[object, ...]]:
+    """What ON CONFLICT finds its indexes by. A primary index that is written again has another id, and is the same
+    target."""
+    unique = (index for index in table.readable if index.unique)
+    return {(index.name, frozenset(index.key), index.where, index.nulls_distinct) for index in unique}
 
 
 def without_lost(shape: Table, now: Table) -> Table:
