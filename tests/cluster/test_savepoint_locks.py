@@ -7,6 +7,7 @@ import pytest
 
 from seachange import errors
 from seachange.engine.session.session import Session
+from seachange.verify.consistency import check
 from tests.support.nodes import Place, open_ported_node
 
 
@@ -110,3 +111,49 @@ def test_a_definition_that_was_changed_since_is_free(sessions: tuple[Session, Se
     assert not is_free(other, "set lock_timeout = '1ms'; create table u (id int)")
     holder.execute("commit")
     assert other.execute("select count(*) from t").rows == [(3,)]
+
+
+@pytest.fixture
+def nodes(place: Place) -> Iterator[tuple[Session, Session]]:
+    """Sessions of two nodes, of which the first knows that the other writes to its table."""
+    with closing(open_ported_node(place, "one")) as one, closing(open_ported_node(place, "two")) as two:
+        first, other = Session(one), Session(two)
+        first.execute("create table t (id int primary key, n int); insert into t values (1, 1), (2, 2)")
+        other.execute("set seachange.drain_timeout = '1ms'; update t set n = 3 where id = 2")
+        first.execute("select n from t")
+        yield first, other
+        assert check(one) == []
+
+
+def overtake_before_savepoint(block: Session, other: Session) -> None:
+    block.execute("begin; update t set n = n + 10 where id = 1; savepoint s")
+    # With the index, the change would take more entries in the buffer than it did.
+    other.execute("create index on t (n); update t set n = n + 100 where id = 1")
+    block.execute("select n from t where id = 2")
+
+
+def test_a_block_that_was_overtaken_before_a_savepoint_loses_no_row_when_it_is_rolled_back_to(
+    nodes: tuple[Session, Session],
+) -> None:
+    block, other = nodes
+    overtake_before_savepoint(block, other)
+    block.execute("rollback to s")
+    with pytest.raises(errors.SerializationFailure):
+        block.execute("commit")
+    assert other.execute("select * from t order by id").rows == [(1, 101), (2, 3)]
+
+
+def test_a_block_that_was_overtaken_before_a_savepoint_goes_back_at_commit(nodes: tuple[Session, Session]) -> None:
+    block, other = nodes
+    overtake_before_savepoint(block, other)
+    block.execute("commit")
+    assert other.execute("select * from t order by id").rows == [(1, 111), (2, 3)]
+
+
+def test_a_block_that_was_overtaken_goes_back_to_a_savepoint_at_most(nodes: tuple[Session, Session]) -> None:
+    block, other = nodes
+    block.execute("begin; update t set n = n + 10 where id = 2; savepoint s; update t set n = n + 10 where id = 1")
+    other.execute("create index on t (n); update t set n = n + 100 where id = 1")
+    assert block.execute("select n from t where id = 1").rows == [(111,)]
+    block.execute("rollback to s; commit")
+    assert block.execute("select * from t order by id").rows == [(1, 101), (2, 13)]

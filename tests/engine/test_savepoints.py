@@ -14,7 +14,7 @@ from seachange.verify.consistency import check
 
 
 def point(name, mark):
-    return Point(name, mark, ({}, {}), read_only=False, cursors={})
+    return Point(name, mark, ({}, {}), read_only=False, cursors={}, statements=0)
 
 
 def test_a_name_means_its_newest_savepoint():

@@ -15,6 +15,9 @@ that its statements would not have closed.
 Of a client that has got no rows since, no result can differ. So before it gets rows that may depend on what the block
 has changed in tables to which other nodes write, the changed rows are locked for all nodes (`secure`), and the block
 goes back there and then if another node has overtaken it.
+
+**Invariant:** an open block never goes back behind a savepoint that it can still be rolled back to: the places that the
+savepoint remembers are those of the statements as they ran. Only COMMIT goes back there.
 """
 
 from __future__ import annotations
@@ -74,15 +77,23 @@ class BlockStatements:
         self._runner = runner
         self._settings = settings
         self._steps: list[BlockStep] = []
+        # How many came before these.
+        self._forgotten = 0
         self._resumed = 0
 
     def clear(self) -> None:
         self._steps.clear()
-        self._resumed = 0
+        self._forgotten = self._resumed = 0
 
     def forget(self) -> None:
         """What came before the next statement is not run again: something else was done in between."""
+        self._forgotten += len(self._steps)
         self._steps.clear()
+
+    @property
+    def count(self) -> int:
+        """The statements of the block so far."""
+        return self._forgotten + len(self._steps)
 
     @property
     def _is_whole(self) -> bool:
@@ -90,7 +101,8 @@ class BlockStatements:
         begin = self._steps[0].begin
         return not (begin.mark.buffer or begin.mark.pending or begin.mark.shares) and not begin.declared.locked
 
-    def run(self, call: StatementCall, transaction: Transaction) -> Result:
+    def run(self, call: StatementCall, kept: int, transaction: Transaction) -> Result:
+        """`kept`: the statements before the newest savepoint."""
         if transaction.state.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
             self.forget()
             result = self._runner.run(call, transaction)
@@ -101,19 +113,24 @@ class BlockStatements:
         if len(self._steps) >= STEPS_MAX:
             self.forget()
         if call.prepared.shows_rows:
-            self._secure(transaction)
+            self._secure(transaction, kept)
         transaction.state.write_locks.begin_statement(call.prepared.shows_rows)
         return self._perform(call, transaction, transaction.undo.checkpoint(), {})
 
-    def _secure(self, transaction: Transaction) -> None:
-        """The statement to come sees what other nodes cannot change any more."""
+    def _secure(self, transaction: Transaction, kept: int) -> None:
+        """The statement to come sees what other nodes cannot change any more, unless that was changed before a
+        savepoint: then it is as in a block that was not overtaken, and COMMIT goes back."""
         policy = LockPolicy.NOWAIT if self.can_resume(transaction) else LockPolicy.WAIT
         met = transaction.state.write_locks.secure(policy)
-        if met:
-            transaction.state.write_locks.note_conflicts(met)
-            if not self.resume(transaction):
-                raise conflict_with(max(met.values()))
-            transaction.start_statement()
+        if not met:
+            return
+        transaction.state.write_locks.note_conflicts(met)
+        place = self._find_place(transaction) if self.can_resume(transaction) else None
+        if place is not None and self._forgotten + place < kept:
+            return
+        if not self._resume_at(place, transaction):
+            raise conflict_with(max(met.values()))
+        transaction.start_statement()
 
     def _perform(self, call: StatementCall, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
         transaction.state.statement.seen.clear()
@@ -147,8 +164,10 @@ class BlockStatements:
 
     def resume(self, transaction: Transaction) -> bool:
         """After a conflict: whether the block now is as its client knows it, on the newest versions of its rows."""
+        return self._resume_at(self._find_place(transaction) if self.can_resume(transaction) else None, transaction)
+
+    def _resume_at(self, place: int | None, transaction: Transaction) -> bool:
         self._resumed += 1
-        place = self._find_place(transaction) if self.can_resume(transaction) else None
         if place is None or self._resumed > RESUMES_MAX:
             return False
         again = self._steps[place:]

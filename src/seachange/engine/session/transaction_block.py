@@ -51,7 +51,7 @@ class TransactionBlock:
     # Statements.
 
     def run(self, call: StatementCall) -> Result:
-        return self.work(partial(self._statements.run, call))
+        return self.work(partial(self._statements.run, call, self._savepoints.statements))
 
     def work(self, work: Callable[[Transaction], T]) -> T:
         """Work in the transaction of the block; an error makes it a failed one."""
@@ -156,7 +156,7 @@ class TransactionBlock:
         if state.transaction is None:
             state.transaction = self._transactions.begin()
         mark, settings, cursors = state.transaction.undo.savepoint(), self._settings.mark(), self._cursors.mark()
-        self._savepoints.push(Point(name, mark, settings, state.read_only, cursors))
+        self._savepoints.push(Point(name, mark, settings, state.read_only, cursors, self._statements.count))
 
     def release(self, name: str) -> None:
         self._savepoints.release(name)
@@ -174,13 +174,15 @@ class TransactionBlock:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """`mark` is the transaction's own; the settings and the mode are the session's."""
+    """`mark` is the transaction's own; the settings and the mode are the session's. `statements` of the block came
+    before it."""
 
     name: str
     mark: Any
     settings: SettingsMark
     read_only: bool
     cursors: dict[str, OpenCursor]
+    statements: int
 
 
 class Savepoints:
@@ -195,6 +197,11 @@ class Savepoints:
 
     def __bool__(self) -> bool:
         return bool(self._points)
+
+    @property
+    def statements(self) -> int:
+        """The statements before the newest."""
+        return self._points[-1].statements if self._points else 0
 
     def push(self, point: Point) -> None:
         self._points.append(point)
