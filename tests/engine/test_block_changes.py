@@ -463,6 +463,28 @@ def test_others_wait_for_the_end_of_the_block(sessions: tuple[Session, Session])
     other.execute("drop table a")
 
 
+def test_rows_of_a_block_that_grants_a_privilege_meet_a_new_constraint(sessions: tuple[Session, Session]):
+    """The rows conform to the version that the grant makes, which knows nothing of the constraint."""
+    block, other = sessions
+    other.execute("create role reader")
+    begin(other)
+    other.execute("grant select on a to reader")
+    block.execute("alter table a add constraint small check (x < 10)")
+    other.execute("insert into a values (300, 50, 'large')")
+    with pytest.raises(errors.SerializationFailure):
+        other.execute("commit")
+    assert ids(block, "x >= 10") == []
+
+
+def test_column_whose_not_null_is_uncommitted_is_dropped_after_the_block(sessions: tuple[Session, Session]):
+    block, other = sessions
+    begin(block)
+    block.execute("alter table a alter column x set not null")
+    with sent(other, "alter table a drop column x") as ended:
+        block.execute("commit")
+    assert ended == [""]
+
+
 def test_cycle_through_the_change_of_a_block_is_a_deadlock(sessions: tuple[Session, Session]):
     """The block waits for a row of the session that waits for the end of its change."""
     block, other = sessions

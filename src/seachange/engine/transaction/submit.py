@@ -25,7 +25,7 @@ from seachange.engine.replica.committer import LocalRows, Submission
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.soft_keys import SoftKeys
 from seachange.engine.transaction.validate import WriteSet, conflict_with, read_successors, validate
-from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq
+from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.log import (
     BelowFloor,
     Burned,
@@ -42,8 +42,10 @@ from seachange.model.log import (
     VersionRaise,
 )
 from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.objects import Database
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Database, is_relabelled
 from seachange.model.schema.objects import Schema as SchemaObject
+from seachange.model.schema.shape import has_same_plan
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import seal_batch
 from seachange.storage.keys import Hashes, rows_hash, unsaid_hash
@@ -278,8 +280,16 @@ def _violation(txn: TransactionState) -> errors.Error | None:
 
 
 def _rebase(txn: TransactionState) -> bool:
-    """On what is committed now, if others have given no more than labels to what the transaction changes."""
+    """On what is committed now, if others have given no more than labels to what the transaction changes, or it has
+    itself. Rows that it has written conform to its own version: they must be as they would be with the newest one."""
     schema = txn.epoch.schema(txn.epoch.catch_up())
+    for id_ in txn.pending.ids:
+        before, _ = txn.pending.change(id_) or (None, None)
+        now = schema.by_id.get(TableId(id_))
+        if now is None or not isinstance(before, Table) or not txn.buffer.writes_to(id_):
+            continue
+        if not is_relabelled(before, now) and not has_same_plan(before, now):
+            return False
     return txn.pending.rebase({**schema.by_id, **schema.objects})
 
 

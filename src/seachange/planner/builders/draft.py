@@ -19,7 +19,7 @@ from seachange.model.change.targets import Goal, Status, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.schema.descriptor import Table
+from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
@@ -398,9 +398,14 @@ def at_rest(descriptor: Descriptor) -> Descriptor:
         return descriptor
     return replace(
         descriptor,
-        columns=tuple(c for c in descriptor.columns if c.state is State.PUBLIC),
+        columns=tuple(_without_coming(c) for c in descriptor.columns if c.state is State.PUBLIC),
         secondary=tuple(i for i in descriptor.secondary if i.state is State.PUBLIC),
         next_primary=None,
         checks=tuple(c for c in descriptor.checks if c.state in _STATUS_AT_REST),
         foreign_keys=tuple(k for k in descriptor.foreign_keys if k.state in _STATUS_AT_REST),
     )
+
+
+def _without_coming(column: Column) -> Column:
+    """The column without a NOT NULL that a transaction block adds, and has not committed."""
+    return column if column.not_null in _STATUS_AT_REST else replace(column, nullable=True, not_null=State.PUBLIC)
