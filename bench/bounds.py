@@ -80,6 +80,16 @@ BOUNDS = (
     Bound("changes.live.sqlite.ducklake", AT_MOST, 1),
     Bound("changes.live.postgresql.commit", AT_MOST, 10),
     Bound("changes.live.postgresql.ducklake", AT_MOST, 1),
+    # Schema changes in transaction blocks: BEGIN, ADD COLUMN, COMMIT over
+    # PostgreSQL's; ten columns over one; an index over the same in autocommit;
+    # ROLLBACK after it and COMMIT under load, in milliseconds; COMMIT after an
+    # UPDATE of all rows, in seconds.
+    Bound("blocks.columns.one", AT_MOST, 3),
+    Bound("blocks.columns.ten", AT_MOST, 5),
+    Bound("blocks.index.build", AT_MOST, 1.15),
+    Bound("blocks.index.rollback", AT_MOST, 20),
+    Bound("blocks.commit.rows", AT_MOST, 50),
+    Bound("blocks.bulk.commit", AT_MOST, 0.5),
     # A foreground while an index on a large table is built, over before: what
     # it gets done and its 99th percentile when half its capacity is asked of
     # it, and what it gets done when all of it is.

@@ -3,6 +3,7 @@
 from bench.harness import Measure
 from bench.measures import (
     aborts,
+    blocks,
     builds,
     bulk,
     changes,
@@ -38,6 +39,7 @@ MEASURES: tuple[Measure, ...] = (
     *server.MEASURES,
     *planner.MEASURES,
     *changes.MEASURES,
+    *blocks.MEASURES,
     *aborts.MEASURES,
     *evolution.MEASURES,
     *foreground.MEASURES,

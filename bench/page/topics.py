@@ -31,6 +31,7 @@ TOPICS = (
         "Transactions that were open while the table was altered; and under load from several nodes.",
     ),
     Topic("changes", "Metadata-only changes", "A large table relative to a small one, and while other nodes write."),
+    Topic("blocks", "Schema changes in transaction blocks", "BEGIN, changes and rows, COMMIT or ROLLBACK."),
     Topic("builds", "Changes that move rows", "One index, two indexes, a type change; sessions and Spark are warm."),
     Topic("validations", "Changes that read rows", "The whole statement, over existing rows."),
     Topic(
@@ -75,6 +76,7 @@ PEERS = {
     "builds.conversion": "PostgreSQL",
     "changes.live.sqlite.ducklake": "DuckLake",
     "changes.live.postgresql.ducklake": "DuckLake",
+    "blocks.columns.one": "PostgreSQL",
     "server.constant": "PostgreSQL",
     "server.keyed": "PostgreSQL",
     "server.result": "PostgreSQL",
