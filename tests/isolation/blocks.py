@@ -1,0 +1,64 @@
+"""Transaction blocks that mix schema changes, rows and privileges, over the same two tables; tests run them in pairs.
+
+The statements mean the same on PostgreSQL, which is the model: a pair that commits must leave what the two blocks leave
+one after the other.
+"""
+
+from __future__ import annotations
+
+SETUP = (
+    "create table parent (id int primary key, name text)",
+    "create table child (id int primary key, parent_id int, n int)",
+    "insert into parent values (1, 'a'), (2, 'b'), (3, 'c')",
+    "insert into child values (1, 1, 10), (2, 2, 20), (3, 3, 30)",
+)
+
+SHAPES = {
+    "index": ("create index child_by_n on child (n)", "insert into child values (10, 1, 100)"),
+    "check": ("alter table child add constraint positive check (n > 0)", "update child set n = n + 1 where id = 1"),
+    "fix_and_check": (
+        "update child set n = 24 where n > 24",
+        "alter table child add constraint small check (n < 25)",
+    ),
+    "not_null": ("alter table child alter column n set not null", "insert into child values (12, 1, 120)"),
+    "fix_and_not_null": ("update child set n = 0 where n is null", "alter table child alter column n set not null"),
+    "add_column": (
+        "alter table child add column x int not null default 7",
+        "update child set x = 8 where id = 2",
+    ),
+    "drop_column": ("alter table child drop column n", "insert into child values (15, 1)"),
+    "rename_column": (
+        "alter table child rename column n to m",
+        "insert into child (id, parent_id, m) values (16, 1, 160)",
+    ),
+    "rename_table": ("alter table child rename to kid", "insert into kid values (17, 1, 170)"),
+    "drop_table": ("drop table child",),
+    "truncate": ("truncate child", "create unique index child_n on child (n)", "insert into child values (1, 1, 18)"),
+    "savepoint": (
+        "savepoint s",
+        "create index child_by_n on child (n)",
+        "rollback to s",
+        "insert into child values (20, 1, 10)",
+    ),
+    "copy": (
+        "create table copy as select id, n from child",
+        "create unique index copy_n on copy (n)",
+        "alter table copy alter column n set not null",
+    ),
+}
+
+ROWS = {
+    "insert_duplicate": ("insert into child values (30, 1, 10)", "insert into child values (31, 1, 20)"),
+    "insert_orphan": ("insert into child values (32, 9, -5)", "update child set n = 33 where id = 3"),
+    "insert_null": ("insert into child (id) values (34)",),
+    "swap_keys": ("update child set n = 20 where id = 1", "update child set n = 10 where id = 2"),
+    "delete_parent": ("delete from parent where id = 3",),
+    "delete_and_insert": ("delete from child where id = 1", "insert into child (id, parent_id, n) values (1, 1, 10)"),
+    "grant": ("grant select on child to reader", "insert into child (id, parent_id, n) values (35, 1, 350)"),
+    "revoke": ("revoke all on parent from reader", "comment on table child is 'seen'"),
+}
+READS = {
+    "read": ("select count(*) from child", "select id from child", "insert into parent values (9, 'read')"),
+}
+BLOCKS = SHAPES | ROWS | READS
+PAIRS = [(a, b) for a in SHAPES for b in BLOCKS if b not in SHAPES or a <= b]
