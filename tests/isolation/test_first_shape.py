@@ -273,6 +273,22 @@ def test_a_conflict_target_whose_index_is_written_again_holds_no_statement_back(
     assert run(other, "select n from t where id < 3 order by id") == [(11,), (22,)]
 
 
+# Inside a node the second writer of a key waits.
+@pytest.mark.parametrize("other", ["two nodes"], indirect=True)
+@pytest.mark.parametrize(
+    ("level", "outcome", "left"),
+    [("read committed", None, 51), ("repeatable read", "40001", 50), ("serializable", "40001", 50)],
+)
+def test_a_key_that_another_inserts_is_a_conflict_when_the_table_is_written_again(
+    block: Session, other: Session, level: str, outcome: str | None, left: int
+) -> None:
+    run(block, f"begin isolation level {level}")
+    run(block, "insert into t (id, n) values (9, 0) on conflict (id) do update set n = t.n + 1")
+    run(other, "alter table t alter column c type text using c::text", "insert into t (id, n) values (9, 50)")
+    assert sqlstate(lambda: block.execute("commit")) == outcome
+    assert run(other, "select n from t where id = 9") == [(left,)]
+
+
 def test_rows_that_a_new_constraint_refuses_can_be_corrected(block: Session, other: Session) -> None:
     run(block, "begin", "insert into t values (4, -1, 'd', 4)", "update u set n = 5 where id = 1")
     run(other, "alter table t add constraint positive check (n >= 0)", "update t set n = 11 where id = 1")

@@ -28,7 +28,7 @@ from seachange.engine.encode.check_rows import RowChecks, violation
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.transaction.rebase_files import NEW, OLD, StagedPairs
-from seachange.engine.transaction.rebase_rows import Move, Pair, rebase_rows
+from seachange.engine.transaction.rebase_rows import Move, Pair, check_inserted, rebase_rows
 from seachange.model.ids import ConstraintId, DescriptorId, IndexId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import Check
@@ -88,6 +88,8 @@ class TableRebase:
         """`parent_indexes`: new foreign keys refer to them."""
         buffer = self._txn.buffer.indexes[self._move.old.primary.id]
         found = RebasedTable(self._move, rebase_rows(self._txn, buffer, self._move, self._at))
+        if self._after.primary in self._added:
+            check_inserted(self._txn, found.pairs, self._move, self._at)
         if not (buffer.staged or buffer.removed) or self._leaves_files(parent_indexes):
             self._write(found.pairs)
             return found

@@ -44,6 +44,7 @@ OWN_CHANGE = Refused("a table that the transaction changes itself", "its own ver
 OTHER_COLUMN = Refused("a column in the place of another", "a row has no value for it")
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
 ROW_GONE = Refused("a table without a row that it changes", "the row has gone with TRUNCATE")
+KEY_TAKEN = Refused("a table with another row of the same key", "a concurrent transaction has inserted it")
 LOCKED = Refused("a table without a row that it has locked", "others may have relied on its absence")
 
 
@@ -172,6 +173,16 @@ def _find_again(
         values = {place: seen[place] for place in drawn} if seen is not None else {}
         found.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
     return found
+
+
+def check_inserted(txn: TransactionState, pairs: Sequence[Pair], move: Move, at: Seq) -> None:
+    """A row with a key that was free when it was written, and is not in an index with the same key, is a conflict: its
+    statement, run again, would meet the other row."""
+    if move.old.primary.key != move.now.primary.key or txn.pending.is_new(move.now):
+        return
+    for pair in txn.client.interrupts.each(pairs):
+        if pair.old is None and pair.new is not None and _seen(txn, move.now, pair.new, at) is not None:
+            raise refused(move.now.name, KEY_TAKEN)
 
 
 # Rows that were locked.
