@@ -16,8 +16,8 @@ OTHER_SEEDS = (1, 2)
 # A commit of PostgreSQL is written inside the server; its client is killed meanwhile in test_unknown_outcomes.
 ELSEWHERE = {("postgresql", "commit.written")}
 
-# Those of jobs and of new databases have suites of their own.
-POINTS = [point for point in faults.POINTS if not point.startswith(("job.", "identity."))]
+# Those of jobs, of blocks and of new databases have suites of their own.
+POINTS = [point for point in faults.POINTS if not point.startswith(("job.", "block.", "identity."))]
 
 
 def skip_elsewhere(kind: str, point: str) -> None:

@@ -628,14 +628,11 @@ def run_until_killed(place: Place, fault: str, *statements: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [*POINTS, COMMITTED])
-def test_killed_block_leaves_nothing_and_is_reverted_at_once(place: Place, nodes: tuple[Node, Node], fault: str):
+def test_killed_block_leaves_nothing(place: Place, nodes: tuple[Node, Node], fault: str):
     other = Session(nodes[1])
     end = "rollback" if fault == "block.reverted" else "commit"
     run_until_killed(place, fault, f"begin; insert into a values (200, 55, 'own'); create index i on a (x); {end}")
-    begun = time.monotonic()
     other.execute("create index j on a (x)")
-    # Its node is not expired yet: its process is known to be gone. Without a job, its locks end with the node.
-    assert time.monotonic() - begun < 8 or fault in (COMMITTED, "block.reverted")
     is_committed = ids(other, "x = 55") == [200]
     assert is_committed == (fault == COMMITTED)
     assert published(other) == [*([("i", "PUBLIC")] if is_committed else []), ("j", "PUBLIC")]

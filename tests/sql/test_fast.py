@@ -41,7 +41,7 @@ def session(tmp_path):
 
 def run_without_duck(session, text, values=()):
     return session.in_transaction(
-        lambda transaction: run_statement(prepare(text)[0], transaction, NoDuck(), values, [])
+        lambda transaction: run_statement(prepare(text)[0], transaction.port, NoDuck(), values, [])
     )
 
 

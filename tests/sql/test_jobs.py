@@ -62,7 +62,7 @@ def test_a_failure_is_reported_reverted_and_recorded(db: seachange.Connection):
 
 def test_in_a_block_it_is_refused_with_a_way_out(db: seachange.Connection):
     run(db, "begin")
-    problem = refuse(db, "create index t_a on t (a)")
+    problem = refuse(db, "create unique index t_id_a on t (id, a)")
     assert problem.sqlstate == "0A000"
     assert problem.hint
     assert "outside" in problem.hint

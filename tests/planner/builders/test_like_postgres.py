@@ -509,6 +509,7 @@ DIFFERENT: dict[tuple[str, str], tuple[str | None, str]] = {
         "42804",
         "keys are looked up by their stored form, which integers and decimals do not share",
     ),
+    (T, "create index i on t (a, a)"): ("0A000", "an entry has each column once"),
     ("", "create type mood as enum ('a', 'a')"): (
         "42710",
         "PostgreSQL lets an index of its own catalog find it, and answers with that index's violation",

@@ -71,7 +71,7 @@ SETTINGS: dict[str, Setting] = {
             "seachange.drain_timeout",
             "5s",
             checks.check_duration,
-            "How long a schema change waits for transactions that started before it.",
+            "How long a schema change waits for transactions that have used an older version of the table.",
         ),
         Setting("lock_timeout", "0", checks.check_duration, "How long a statement waits for a lock; 0 waits forever."),
         Setting(
