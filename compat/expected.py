@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_NOT_NULL = "SET NOT NULL of a table with rows, in a transaction block, is refused"
+_NOT_NULL = "SET NOT NULL after a change that relied on an empty table, in one transaction block, is refused"
 
 # By client and feature.
 KNOWN_FAILURES: dict[tuple[str, str], str] = {
