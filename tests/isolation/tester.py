@@ -132,20 +132,19 @@ def settle(nodes: Sequence[Node], runners: Sequence[StepRunner]) -> None:
                 runner.flight.result()
                 runner.flight = None
         flying = sum(runner.flight is not None for runner in runners)
-        if flying == sum(node.epoch.locks.waiting for node in nodes) + _waiting_for_nodes(nodes[0]):
+        if flying == len(_find_waiting(nodes)):
             return
         assert time.monotonic() < deadline, "a step neither ends nor waits"
         time.sleep(0.0002)
 
 
-def _waiting_for_nodes(node: Node) -> int:
-    """How many wait for a lock of another node, or for the change of another block, and will until that one goes on: no
-    turn, no cycle ends it."""
-    queues = node.parts.catalog.lock_queues()
-    return sum(
-        bool(blockers(queues, wait)) and find_cycle(queues, {}, Party(wait.epoch, wait.actor)) is None
-        for wait in queues.waits
-    )
+def _find_waiting(nodes: Sequence[Node]) -> set[Party]:
+    """The sessions that wait for a lock within their node, for one of another node, or for the change of another block,
+    and will until that one goes on: no turn, no cycle ends it. A long wait within a node is in the catalog too."""
+    within = {Party(node.epoch.epoch, actor) for node in nodes for actor in node.epoch.locks.waits_for()}
+    queues = nodes[0].parts.catalog.lock_queues()
+    between = {Party(wait.epoch, wait.actor) for wait in queues.waits if blockers(queues, wait)}
+    return within | {party for party in between if find_cycle(queues, {}, party) is None}
 
 
 def _sorted(rows: Sequence[Sequence[Any]]) -> Rows:
