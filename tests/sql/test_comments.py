@@ -18,7 +18,6 @@ create index t_v on t (v);
 create sequence q;
 create view w as select id, v as shown from t;
 create role ann;
-create database other;
 """
 # What is said of what, and how it is asked for.
 COMMENTS = {
@@ -47,6 +46,7 @@ COMMENTS = {
 def session(tmp_path: Path) -> Iterator[Session]:
     with closing(open_node(tmp_path)) as node, closing(Session(node)) as session:
         session.execute(SETUP)
+        session.execute("create database other")
         yield session
 
 
