@@ -3,8 +3,8 @@
 import shutil
 import signal
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -14,14 +14,20 @@ import pytest
 
 import seachange
 from seachange import errors
+from seachange.catalog.open import open_catalog
 from seachange.catalog.port import FORMAT, Catalog
 from seachange.engine.database.backup import back_up, restore
+from seachange.engine.database.database_identity import SEGMENTS, Pairing
 from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
 from seachange.model.ids import Epoch, SegmentId
+from seachange.model.segments import KnownFiles
 from seachange.pipeline.reservation import reserve_files
 from seachange.pipeline.spark.packed_task import Failed, PackedTask, Site, Trace, run_assignment
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import IDENTITY_NAME, LocalFileSystem
+from seachange.runtime.identity import read_identity
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from seachange.verify.consistency import check
@@ -253,6 +259,58 @@ def test_processes_that_create_one_database_at_the_same_time(tmp_path: Path, cat
     winner = next(url for url in urls if 0 in codes[url])
     assert run(data, winner, "select 1") == [(1,)]
     assert [p.name for p in (data / "segments").glob(f"{IDENTITY_NAME}*")] == [IDENTITY_NAME]
+
+
+class CatalogWithRival:
+    """What a pairing calls of a catalog. Before or after one of the calls, another process opens the database and
+    writes."""
+
+    def __init__(self, catalog: Catalog, moment: int, rival: Callable[[], object]) -> None:
+        self._catalog = catalog
+        self._left = moment
+        self._rival = rival
+
+    @property
+    def reached(self) -> bool:
+        return self._left < 0
+
+    @contextmanager
+    def _moments(self) -> Iterator[None]:
+        self._pass_moment()
+        yield
+        self._pass_moment()
+
+    def _pass_moment(self) -> None:
+        if self._left == 0:
+            self._rival()
+        self._left -= 1
+
+    def identity(self) -> str | None:
+        with self._moments():
+            return self._catalog.identity()
+
+    def known_files(self) -> KnownFiles:
+        with self._moments():
+            return self._catalog.known_files()
+
+    def bind(self, identity: str) -> str:
+        with self._moments():
+            return self._catalog.bind(identity)
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_a_database_that_another_process_creates_meanwhile_is_opened(tmp_path: Path, catalogs: Catalogs, moment: int):
+    data, url = tmp_path / "data", catalogs.new()
+
+    def create() -> None:
+        run(data, url, "create table t (id int primary key)", ROWS)
+
+    with closing(open_catalog(url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY, creates=True)) as catalog:
+        watched = CatalogWithRival(catalog, moment, create)
+        found = Pairing(cast(Catalog, watched), url, data / SEGMENTS).run()
+        assert watched.reached
+        assert found == catalog.identity() == read_identity(data / SEGMENTS)
+    assert run(data, url, "select count(*) from t") == [(6000,)]
 
 
 def test_a_database_of_release_0_1_0_is_adopted(tmp_path: Path, catalogs: Catalogs):

@@ -61,8 +61,10 @@ class Pairing:
 
     def run(self) -> str:
         """Returns the id of both."""
-        bound = self._catalog.identity()
+        # In this order: the catalog is bound before the id of the folder is confirmed, so a folder with an id has a
+        # bound catalog even if other processes create the same database now.
         stored = identity.read_identity(self._folder)
+        bound = self._catalog.identity()
         if bound is None:
             if stored is not None:
                 raise self._wrong(f"the folder has the id {stored}, the catalog has none")
@@ -76,7 +78,14 @@ class Pairing:
         return bound
 
     def _bind(self) -> str:
-        self._check_files()
+        try:
+            self._check_files()
+        except errors.WrongDatabase:
+            # Another process may have bound the catalog meanwhile; the strange files are its first rows.
+            bound = self._catalog.identity()
+            if bound is None:
+                raise
+            return bound
         proposed = identity.propose_identity(self._folder, SYSTEM_ENTROPY)
         bound = self._catalog.bind(proposed)
         reach("identity.bound")
