@@ -273,3 +273,18 @@ def test_what_was_read_conflicts_with_earlier_writes_alone(catalog: Catalog):
     head = catalog.head()
     accept(catalog, epoch, reads=(KeyHash(10),))
     assert isinstance(submit(catalog, epoch, request(head, writes=[10])), Committed)
+
+
+def test_a_commit_releases_the_scopes_that_it_names(catalog: Catalog):
+    epoch = register(catalog)
+    first, second = LockOwner(1, 1), LockOwner(1, 2)
+    take(catalog, epoch, first, wish(1))
+    take(catalog, epoch, second, wish(2))
+    take(catalog, epoch, LockOwner(2, 1), wish(3))
+    blocked = request(catalog.head(), writes=(3,), actor=1, scopes=(1,))
+    assert isinstance(submit(catalog, epoch, blocked), CommitBlocked)
+    assert take(catalog, epoch, TWO, wish(1)) == (False,)
+    accept(catalog, epoch, writes=(1,), actor=1, scopes=(1,))
+    assert take(catalog, epoch, TWO, wish(1), wish(2)) == (True, False)
+    # A scope of the same number belongs to another actor.
+    assert take(catalog, epoch, THREE, wish(3)) == (False,)

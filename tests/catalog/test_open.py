@@ -71,8 +71,7 @@ def make_format_1(url: str) -> None:
     if url.startswith("sqlite"):
         db = sqlite3.connect(url.removeprefix("sqlite:///"))
         with db:
-            for statement in sqlite_schema.MIGRATIONS[0]:
-                db.execute(statement)
+            sqlite_schema.run_script(db, sqlite_schema.MIGRATIONS[0])
         db.close()
     else:
         with psycopg.connect(url) as connection:

@@ -10,8 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 import seachange
 from seachange import errors
 from seachange.catalog.postgres import PostgresCatalog
-from seachange.catalog.postgres.connections import client_error, connect, one_snapshot
-from seachange.catalog.postgres.server_settings import SERVER_SETTINGS
+from seachange.catalog.postgres.connections import SERVER_SETTINGS, client_error, connect, one_snapshot
 from seachange.runtime.clock import SYSTEM_CLOCK
 
 # A default that breaks the catalog, or makes it slow, for each setting that has one.

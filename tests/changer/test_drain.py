@@ -92,6 +92,19 @@ def test_lock_timeout_reverts_the_change(node: Node, shop: Place):
     judge(node, 1, JobStatus.FAILED)
 
 
+def test_short_lock_timeout_does_not_count_transactions_of_other_tables(node: Node):
+    """They are waited for longer than that, in case they are about to use the table."""
+    session, writer = Session(node), Session(node)
+    writer.execute("begin")
+    writer.execute("insert into other values (1001, 'x')")
+    session.execute("set lock_timeout = '20ms'")
+    session.execute("create unique index item_code on item (code)")
+    writer.execute("commit")
+    for each in (session, writer):
+        each.close()
+    judge(node, 1, JobStatus.SUCCEEDED)
+
+
 def test_cancelled_statement_reverts_its_change(node: Node, shop: Place):
     session = Session(node)
     session.execute("set seachange.drain_timeout = '60s'")

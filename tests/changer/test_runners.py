@@ -93,7 +93,7 @@ def test_change_of_the_same_table_waits_for_the_job(node: Node):
     session = Session(node)
     session.execute("set lock_timeout = '200ms'")
     with pytest.raises(errors.LockNotAvailable, match=f"behind job {job_id}"):
-        session.execute("create index item_more on item (category)")
+        session.execute("alter table item add column more int")
     # A comment is added concurrently, another table does not wait, and a change that became useless is reverted.
     session.execute("comment on table item is 'things'")
     session.execute("alter table other add column more int")

@@ -1,6 +1,6 @@
 """Constraints that a transaction block adds: other sessions may violate them until it commits; then it cannot."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -10,6 +10,7 @@ from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.replica.conflicts import ConflictMap
 from seachange.engine.session.session import Session
+from seachange.model.ids import KeyHash, Seq
 from seachange.verify.consistency import inspect
 from tests.support.nodes import Place
 from tests.support.open_change import OpenChange
@@ -405,3 +406,39 @@ def test_writer_of_an_uncommitted_foreign_key_is_checked_after_its_commit(
     assert caught.value.sqlstate in ("23503", "40001")
     late.close()
     assert not inspect(here).anomalies
+
+
+class _Overtaken(ConflictMap):
+    """The first time that keys are looked for, another transaction commits right after."""
+
+    def __init__(self, overtake: Callable[[], object]) -> None:
+        super().__init__()
+        self._overtake: Callable[[], object] | None = overtake
+
+    def find(self, writes: Mapping[KeyHash, Seq], shares: Mapping[KeyHash, Seq]) -> Seq | None:
+        found, overtake = super().find(writes, shares), self._overtake
+        if overtake is not None and writes:
+            self._overtake = None
+            overtake()
+        return found
+
+
+def test_key_that_is_committed_after_keys_were_compared_is_found(nodes: tuple[Node, Node]):
+    """What the node applies between the comparison of uncommitted keys and that of the others must not be missed."""
+    here, there = nodes
+    change = open_change(there, RULES["unique"])
+    here.epoch.catch_up()
+
+    def overtake() -> None:
+        run(there, "insert into t values (3, 1, 7, 1)")
+        here.epoch.catch_up()
+
+    writer = Session(here)
+    writer.execute("begin")
+    writer.execute("insert into t values (2, 1, 7, 1)")
+    here.epoch.conflicts = _Overtaken(overtake)
+    writer.execute("commit")
+    writer.close()
+    with pytest.raises(errors.SerializationFailure) as caught:
+        change.commit()
+    assert "(b)=(7)" in str(caught.value)

@@ -98,7 +98,8 @@ def test_another_node_resumes_the_work(messy: Node, shop: Place, fault: str) -> 
     before = ask(messy, ROWS)
     messy.close()
     with SqlProcess(shop, 500, fault) as process:
-        process.send(f"{UNITS}; {FULL}")
+        assert process.run(UNITS) == []
+        process.send(FULL)
         assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
     survivor = open_node(shop.data, shop.catalog, name="survivor")
     try:

@@ -12,6 +12,7 @@ from seachange import errors
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
+from seachange.runtime.faults import FAULTS, arm_from
 from tests.support.forks import Fork
 from tests.support.nodes import Place, ShiftedClock, open_ported_node
 from tests.support.workers import process_state, wait_until
@@ -19,6 +20,9 @@ from tests.support.workers import process_state, wait_until
 REPOSITORY = Path(__file__).parents[2]
 # Takes jobs until there are none, as a program would that knows nothing of other nodes.
 TAKE = "SELECT id FROM job ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"
+# What is about fault points, and not SQL.
+ARM = "\\arm "
+COUNT = "\\count"
 
 
 class SqlProcess:
@@ -50,6 +54,14 @@ class SqlProcess:
     def run(self, text: str) -> Any:
         self.send(text)
         return self.hear()
+
+    def arm(self, fault: str) -> None:
+        """Arms a fault from now on; also counts how often each point is passed."""
+        assert self.run(f"{ARM}{fault}") == []
+
+    def counts(self) -> dict[str, int]:
+        found: dict[str, int] = self.run(COUNT)
+        return found
 
     def wait(self) -> int:
         """How it ended: by itself, or by a fault."""
@@ -95,11 +107,22 @@ def take_jobs(session: Session) -> list[int]:
         done.append(found[0][0])
 
 
+def answer(session: Session, text: str) -> Any:
+    if text == TAKE:
+        return take_jobs(session)
+    if text == COUNT:
+        return FAULTS.counts()
+    if text.startswith(ARM):
+        arm_from(text.removeprefix(ARM), FAULTS)
+        return []
+    return session.execute(text).rows
+
+
 def serve(session: Session) -> None:
     for line in sys.stdin:
         text = json.loads(line)
         try:
-            result: Any = take_jobs(session) if text == TAKE else session.execute(text).rows
+            result: Any = answer(session, text)
         except errors.Error as problem:
             result = problem.sqlstate
         print(json.dumps(result), flush=True)

@@ -1,7 +1,8 @@
-"""A database with the schema that the statements of the catalogue are about, and rows; each test has a copy."""
+"""A database with the schema that the statements of the catalogue are about, with rows and without; each test has a
+copy."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,13 +14,21 @@ from seachange.engine.session.session import Session
 from tests.ddl_operations.schema import FILL, SETUP
 
 
-@pytest.fixture(scope="session")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("catalogue") / "db"
+def _make(folder: Path, statements: Sequence[str]) -> Path:
     with closing(open_node(folder)) as node, closing(Session(node)) as session:
-        for sql in (*SETUP, *FILL):
+        for sql in statements:
             session.execute(sql)
     return folder
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _make(tmp_path_factory.mktemp("catalogue") / "db", (*SETUP, *FILL))
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _make(tmp_path_factory.mktemp("catalogue") / "empty", SETUP)
 
 
 @pytest.fixture

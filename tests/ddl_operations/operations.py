@@ -185,7 +185,8 @@ OPERATIONS = (
     ),
     Operation(
         "Whole tables",
-        "DROP removes a table at one commit, TRUNCATE replaces the indexes with empty ones; files are deleted "
+        "DROP removes a table at one commit, TRUNCATE replaces the indexes with empty ones; both first wait for open "
+        "transactions that have written to the table. Files are deleted "
         "when no snapshot can read them, and UNDROP restores a table until then.",
         (
             "create table made (id int primary key, t_id int references t)",

@@ -161,9 +161,10 @@ def test_bulk_insert_against_a_commit_that_writes_to_the_table_and_drops_it(node
     create(node)
     loader = node.begin()
     table = loader.schema.table(None, "t")
-    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
+    # DROP would wait for a writer.
     with closing(Session(node)) as session:
         session.execute("begin; insert into t values (500, 'single', 1); drop table t; commit")
+    loader.writes.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
     with pytest.raises(errors.SerializationFailure):
         loader.commit()
 

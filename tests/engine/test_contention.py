@@ -72,6 +72,16 @@ def test_tables_that_other_nodes_write_to_are_known_for_a_while():
     assert not contention.is_written_elsewhere(INDEX)
 
 
+def test_tables_are_not_trusted_before_they_are_known_for_a_while():
+    clock = ManualClock()
+    contention = Contention(clock)
+    contention.learn(CommitId(b"others"), (), [IndexId(4)])
+    assert contention.is_written_elsewhere(INDEX)
+    clock.advance_us(ELSEWHERE_US + 1)
+    contention.learn(CommitId(b"more of others"), (), [IndexId(4)])
+    assert not contention.is_written_elsewhere(INDEX)
+
+
 def test_what_is_over_is_forgotten():
     clock = ManualClock()
     contention = Contention(clock)

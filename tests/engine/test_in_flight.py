@@ -136,14 +136,6 @@ def test_a_locked_row_stays_locked(writer: Session, changer: Session, begun: str
             writer.execute("commit")
 
 
-def test_a_locked_row_of_a_table_that_is_emptied(writer: Session, changer: Session):
-    run(changer, [*CASES["a converted column with a default"].given, "create table seen (id int)"])
-    run(writer, ["begin", "select * from t where id = 1 for update", "insert into seen values (1)"])
-    changer.execute("truncate t")
-    with pytest.raises(errors.SerializationFailure):
-        writer.execute("commit")
-
-
 def test_a_locked_row_without_changes_survives_a_conversion(writer: Session, changer: Session):
     run(changer, CASES["a converted column with a default"].given)
     run(writer, ["begin", "select * from t where id = 1 for update", "update t set n = 201 where id = 2"])

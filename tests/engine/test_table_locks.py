@@ -16,7 +16,9 @@ from seachange.engine.locks.lock_graph import Party
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.session.session import Session
-from seachange.model.locking import CONFLICTS, TableLock
+from seachange.model.locking import CONFLICTS, NO_GUARD, LockOwner, LockWish, TableLock
+from seachange.runtime.faults import FAULTS
+from seachange.storage.keys import table_hash
 from tests.engine.database import open_quiet
 from tests.engine.ports import open_hooked
 
@@ -387,6 +389,47 @@ def _note_call(asked: list[str], method: str) -> None:
     # The node itself looks now and then, in a thread of its own.
     if threading.current_thread() is threading.main_thread():
         asked.append(method)
+
+
+def test_the_commit_of_a_block_releases_its_locks(tmp_path: Path, node: Node):
+    Session(node).execute("create table t (id int primary key, n int)")
+    hooked, catalog = open_hooked(tmp_path)
+    with closing(hooked):
+        session = Session(hooked)
+        asked: list[str] = []
+        for method in ("take_locks", "release_scopes"):
+            catalog.before[method] = partial(_note_call, asked, method)
+        session.execute("begin; alter table t add column a int; commit")
+        session.execute("begin; select * from t for update; insert into t values (1, 1); commit")
+        assert set(asked) == {"take_locks"}
+        session.execute("begin; alter table t add column b int; rollback")
+        assert asked[-1] == "release_scopes"
+    other = Session(node)
+    other.execute("set lock_timeout = 1")
+    other.execute("begin; lock table t; alter table t drop column a; commit")
+
+
+def test_a_lock_that_is_written_down_after_the_commit_is_released(node: Node, other: Node):
+    session = Session(node)
+    session.execute("create table t (id int primary key, n int)")
+    (table,) = node.epoch.schema(node.epoch.catch_up()).by_id.values()
+    wish = LockWish(table_hash(table.id), TableLock.ACCESS_EXCLUSIVE, NO_GUARD)
+    catalog, requester = node.parts.catalog, other.epoch.epoch
+    answered: list[int] = []
+
+    def request() -> None:
+        catalog.request_lock(requester, LockOwner(1, 1), wish)
+        node.epoch.tables.refresh()
+        answered.append(len(catalog.lock_holders(wish.key)))
+
+    session.execute("begin; insert into t values (1, 1); alter table t add column a int")
+    FAULTS.arm("commit.applied", request)
+    try:
+        session.execute("commit")
+    finally:
+        FAULTS.disarm()
+    assert answered == [1]
+    assert not catalog.lock_holders(wish.key)
 
 
 def test_pg_locks_shows_them(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):

@@ -1,7 +1,8 @@
-"""Transaction blocks that mix schema changes, rows and privileges, over the same two tables; tests run them in pairs.
+"""Transaction blocks that mix schema changes, rows and privileges, over the same two tables; tests run two or three of
+them at once.
 
-The statements mean the same on PostgreSQL, which is the model: a pair that commits must leave what the two blocks leave
-one after the other.
+The statements mean the same on PostgreSQL, which is the model: those that commit must leave what they leave one after
+the other.
 """
 
 from __future__ import annotations
@@ -40,6 +41,39 @@ SHAPES = {
         "rollback to s",
         "insert into child values (20, 1, 10)",
     ),
+    "unique": ("create unique index child_n on child (n)", "insert into child values (21, 1, 210)"),
+    "fix_and_unique": ("delete from child where id = 3", "create unique index child_n on child (n)"),
+    "foreign_key": (
+        "alter table child add constraint child_parent foreign key (parent_id) references parent on delete cascade",
+        "insert into child (id, parent_id, n) values (23, 3, 230)",
+    ),
+    "parent_and_key": (
+        "insert into parent values (9, 'own')",
+        "alter table child add foreign key (parent_id) references parent",
+    ),
+    "retype": (
+        "alter table child alter column parent_id type text using parent_id::text",
+        "insert into child values (22, '1', 220)",
+    ),
+    # After a query: above READ COMMITTED the rows of the snapshot are seen in the new shape.
+    "read_and_retype": (
+        "select id, n from child",
+        "alter table child alter column n type text using n::text",
+        "update child set n = n || '!' where id = 2",
+        "select id, n from child",
+    ),
+    "read_and_compute": (
+        "select count(*) from child",
+        "update child set n = n + 1 where id = 1",
+        "alter table child add column twice int generated always as (n * 2) stored",
+        "select id, twice from child",
+    ),
+    "read_and_key": (
+        "select count(*) from child",
+        "alter table child drop constraint child_pkey, add primary key (n)",
+        "update child set parent_id = 1 where id = 2",
+    ),
+    "grant_and_index": ("grant select on child to reader", "create index child_by_n on child (n)"),
     "copy": (
         "create table copy as select id, n from child",
         "create unique index copy_n on copy (n)",
@@ -62,3 +96,29 @@ READS = {
 }
 BLOCKS = SHAPES | ROWS | READS
 PAIRS = [(a, b) for a in SHAPES for b in BLOCKS if b not in SHAPES or a <= b]
+# Three sessions: two that want the same table and one whose rows or privileges meet what they do.
+TRIPLES = [
+    ("index", "check", "insert_orphan"),
+    ("index", "drop_column", "grant"),
+    ("index", "savepoint", "insert_duplicate"),
+    ("index", "rename_column", "swap_keys"),
+    ("index", "truncate", "delete_and_insert"),
+    ("index", "rename_table", "read"),
+    ("check", "fix_and_check", "grant"),
+    ("check", "not_null", "insert_null"),
+    ("check", "drop_column", "insert_orphan"),
+    ("check", "add_column", "revoke"),
+    ("fix_and_check", "not_null", "swap_keys"),
+    ("fix_and_not_null", "rename_column", "insert_null"),
+    ("not_null", "truncate", "insert_null"),
+    ("not_null", "drop_table", "grant"),
+    ("add_column", "drop_column", "grant"),
+    ("add_column", "savepoint", "copy"),
+    ("copy", "truncate", "swap_keys"),
+    ("copy", "rename_column", "grant"),
+    ("savepoint", "drop_column", "insert_duplicate"),
+    ("rename_table", "not_null", "revoke"),
+    ("read_and_retype", "index", "insert_orphan"),
+    ("read_and_compute", "add_column", "swap_keys"),
+    ("read_and_key", "read_and_retype", "delete_and_insert"),
+]

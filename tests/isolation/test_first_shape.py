@@ -172,6 +172,99 @@ def test_only_a_row_that_was_changed_since_the_loss_is_a_conflict(block: Session
     assert sqlstate(lambda: run(block, "update t set n = 22 where id = 2")) == "40001"
 
 
+CONVERT = "alter table t alter column n type text using 'n' || n"
+CONVERSIONS = {
+    "the row after the table": (CONVERT, "update t set c = 100 where id = 1"),
+    "both in one commit": ("begin", "update t set c = 100 where id = 1", CONVERT, "commit"),
+}
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_a_block_begins_again_in_the_new_shape_if_its_client_cannot_tell(
+    block: Session, other: Session, conversion: str
+) -> None:
+    run(block, "begin", "insert into t values (4, 40, 'd', 4)", "select count(*) from u")
+    run(other, *CONVERSIONS[conversion])
+    run(block, "update t set c = c + 1 where id = 1", "insert into t values (5, 50, 'e', 5)", "commit")
+    assert run(other, "select n, c from t where id in (1, 4, 5) order by id") == [("n10", 101), ("40", 4), ("50", 5)]
+
+
+def test_a_block_that_begins_again_knows_the_newest_columns(block: Session, other: Session) -> None:
+    run(block, "begin", "insert into t (id, n) values (4, 40)")
+    run(other, "begin", "update t set c = 100 where id = 1", "alter table t add column extra int default 3")
+    run(other, CONVERT, "commit")
+    run(block, "update t set c = c + 1 where id = 1")
+    assert run(block, "select * from t where id in (1, 4) order by id") == [
+        (1, "n10", "a", 101, 3),
+        (4, "40", None, 5, 3),
+    ]
+    run(block, "commit")
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+@pytest.mark.parametrize(
+    "seen",
+    [
+        ("select n from t where id = 1", "update t set n = 11 where id = 2"),
+        ("insert into t values (4, 40, 'd', 4) returning *",),
+        ("insert into t values (4, 40, 'd', 4)", "set application_name = 'x'"),
+    ],
+    ids=["rows of the old shape", "own rows of the old shape", "what is not run again"],
+)
+def test_a_block_does_not_begin_again_if_its_client_could_tell(
+    block: Session, other: Session, seen: tuple[str, ...], conversion: str
+) -> None:
+    run(block, "begin", *seen)
+    run(other, *CONVERSIONS[conversion])
+    assert sqlstate(lambda: run(block, "update t set c = c + 1 where id = 1", "commit")) == "40001"
+
+
+def test_a_block_with_a_savepoint_does_not_begin_again_before_commit(block: Session, other: Session) -> None:
+    run(block, "begin", "insert into t values (4, 40, 'd', 4)", "savepoint s")
+    run(other, *CONVERSIONS["both in one commit"])
+    assert sqlstate(lambda: run(block, "update t set c = c + 1 where id = 1")) == "40001"
+    run(block, "rollback to s", "update t set c = c + 1 where id = 2", "commit")
+    assert run(other, "select n, c from t where id in (2, 4) order by id") == [("n20", 3), ("n40", 4)]
+
+
+# Inside a node the second writer of a row waits.
+@pytest.mark.parametrize("other", ["two nodes"], indirect=True)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((CONVERT,), ("update t set c = 100 where id = 1",)),
+        ((), CONVERSIONS["the row after the table"]),
+        ((), CONVERSIONS["both in one commit"]),
+    ],
+    ids=["converted before its statement", "converted after its statement", "both in one commit"],
+)
+def test_a_block_that_loses_at_commit_begins_again_in_the_new_shape(
+    block: Session, other: Session, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    run(block, "begin", "insert into t values (4, 40, 'd', 4)")
+    run(other, *before)
+    run(block, "update t set c = c + 1 where id = 1")
+    run(other, *after)
+    run(block, "commit")
+    assert run(other, "select n, c from t where id in (1, 4) order by id") == [("n10", 101), ("40", 4)]
+
+
+def test_a_block_that_waits_at_commit_for_a_conversion_begins_again(
+    nodes: tuple[Node, Node], block: Session, other: Session
+) -> None:
+    run(other, "insert into t select i, i, 'x', 0 from generate_series(4, 1500) s(i)")
+    run(block, "begin", "insert into t values (2000, 1, 'd', 4)", "update t set c = c + 1 where id = 1")
+    # Of so many rows no single one is locked.
+    run(other, "begin", "update t set c = 100")
+    with closing(session_of(nodes[0])) as watcher, ThreadPoolExecutor(1) as pool:
+        committed = pool.submit(block.execute, "commit")
+        waits = "select count(*) > 0 from seachange.waits"
+        wait_until(lambda: run(watcher, waits) == [(True,)], "COMMIT to wait")
+        run(other, CONVERT, "commit")
+        committed.result(PATIENCE_S)
+    assert run(other, "select n, c from t where id in (1, 2000) order by id") == [("n10", 101), ("1", 4)]
+
+
 def test_a_dropped_table_is_read_to_the_end_and_refuses_writes(block: Session, other: Session) -> None:
     run(block, "begin", "select count(*) from t")
     run(other, "drop table t", "update u set n = 2")
@@ -344,7 +437,7 @@ def test_a_new_reference_to_a_row_that_the_transaction_has_deleted_is_refused(bl
 @pytest.mark.parametrize("mode", ["access share", "row exclusive"])
 def test_lock_table_is_a_use_of_a_table(block: Session, other: Session, mode: str) -> None:
     run(block, "begin", f"lock table t in {mode} mode", f"lock table u in {mode} mode")
-    run(other, "alter table t drop column v", "drop table u")
+    run(other, "alter table t drop column v", "alter table u drop column n")
     assert run(block, "select * from t where id = 1") == [(1, 10, "a", 1)]
     assert run(block, "select * from u") == [(1, 1)]
 

@@ -132,7 +132,9 @@ def settle(nodes: Sequence[Node], runners: Sequence[StepRunner]) -> None:
                 runner.flight.result()
                 runner.flight = None
         flying = sum(runner.flight is not None for runner in runners)
-        if flying == len(_find_waiting(nodes)):
+        # If none is left to go on, the sessions wait for each other, and the deadlock is about to be broken.
+        goes_on = not flying or any(runner.flight is None and runner.steps for runner in runners)
+        if goes_on and flying == len(_find_waiting(nodes)):
             return
         assert time.monotonic() < deadline, "a step neither ends nor waits"
         time.sleep(0.0002)

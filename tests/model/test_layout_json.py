@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seachange.model.codecs.layout_json import decode_layouts, encode_layouts
+from seachange.model.codecs.descriptor_json import LayoutTexts, decode_layouts, encode_layouts
 from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.schema.descriptor import Layout
 from seachange.values.types import Kind, SqlType
@@ -35,3 +35,16 @@ def test_layouts_of_older_catalogs_are_written_out():
     bodies = [[1, [[1, ["integer"]]]], [2, [[1, ["integer"]], [2, ["text"]]]]]
     found = list(decode_layouts(bodies, lambda body: TYPES[body[0]]))
     assert [len(layout.columns) for layout in found] == [1, 2]
+
+
+@given(st.lists(columns.map(lambda found: tuple(found.items())), min_size=1, max_size=6), st.data())
+def test_texts_of_layouts_are_those_of_a_fresh_encoder(
+    shapes: list[tuple[tuple[ColumnId, SqlType], ...]], data: st.DataObject
+):
+    """Versions share their first layouts, in any order of encoding; a branch has others after them."""
+    every = tuple(Layout(LayoutId(number), shape) for number, shape in enumerate(shapes, 1))
+    branch = (*every[:-1], Layout(LayoutId(99), ()))
+    kept = LayoutTexts()
+    for count in data.draw(st.lists(st.integers(1, len(every)), max_size=5)):
+        for layouts in (every[:count], branch[:count]):
+            assert kept.encode(layouts) == LayoutTexts().encode(layouts)

@@ -4,7 +4,7 @@ A name may be added. One that is removed makes jobs of earlier releases unreadab
 """
 
 from seachange.changer.job import JOB_CODEC
-from seachange.model.codecs.object_json import OBJECT_CODEC
+from seachange.model.codecs.descriptor_json import OBJECT_CODEC
 
 JOB_NAMES = """
     constraint.Action elements.CheckConstraint elements.Column elements.ColumnDefault elements.ColumnGenerated

@@ -96,9 +96,8 @@ def test_children_without_parents_are_those_of_the_oracle(
     index = Index(IndexId(100), "p", (ColumnId(2), ColumnId(3)), True)
     # The index of a key is the table's rows here: what is read of it are its columns, by id.
     parent = replace(other.source, index=index, table=replace(other.table, primary=index))
-    found = missing_parents(
-        world.source, [A, B], parent, LocalExecutor(world.kernel_context, parallelism=parallelism), told.append
-    )
+    executor = LocalExecutor(world.kernel_context, parallelism=parallelism)
+    found = missing_parents(world.source, [A, B], parent, [A, B], executor, told.append)
     assert sum(told) == len(rows)
     present = {(row[2], row[3]) for row in keys}
     wanted = [(r[2], r[3]) for r in rows if None not in (r[2], r[3]) and (r[2], r[3]) not in present]

@@ -5,9 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from seachange.model.change.ops import Validate
 from seachange.model.ids import DescriptorId
-from seachange.planner.exclusion import EXCLUSIONS, CancelJob, ChangeKind, ExclusionDecision, classify, decide
-from tests.planner.world import World
+from seachange.planner.exclusion import (
+    EXCLUSIONS,
+    CancelJob,
+    ChangeKind,
+    ExclusionDecision,
+    are_disjoint,
+    classify,
+    decide,
+)
+from tests.planner.world import World, apply_stages
 
 SETUP = """
 create table t (id bigint primary key, a int);
@@ -15,7 +24,7 @@ create table u (id bigint primary key, t_id bigint);
 create type mood as enum ('sad', 'happy')
 """
 DOCS = Path(__file__).parents[2] / "docs" / "schema-changes.md"
-JOBS = (ChangeKind.WORK,)
+JOBS = (ChangeKind.BUILD, ChangeKind.WORK)
 
 
 def test_every_pair_is_decided_with_a_reason():
@@ -32,12 +41,13 @@ def test_a_label_neither_waits_nor_blocks():
 
 
 def test_of_two_changes_that_are_planned_from_the_same_one_waits_or_goes():
-    """Whichever comes first: never do both proceed."""
+    """Whichever comes first: never do both proceed, but if both only add what nothing is planned from yet."""
     heavy = [kind for kind in ChangeKind if kind is not ChangeKind.LABEL]
     for one in heavy:
         for other in heavy:
-            assert decide(one, other).answer is not ExclusionDecision.PROCEED
-            assert decide(other, one).answer is not ExclusionDecision.PROCEED
+            beside = one is other is ChangeKind.BUILD
+            assert (decide(one, other).answer is ExclusionDecision.PROCEED) is beside
+            assert decide(one, other, independent=False).answer is not ExclusionDecision.PROCEED
 
 
 def test_only_jobs_are_cancelled_by_other_changes():
@@ -76,11 +86,15 @@ def test_nothing_is_cancelled_after_the_point_of_no_return():
         ("comment on table t is 'x'; alter table t drop column a", ChangeKind.METADATA),
         ("alter table u add column c bigint references t", ChangeKind.METADATA),
         ("create table v (id bigint references t)", ChangeKind.METADATA),
-        ("create index on t (a)", ChangeKind.WORK),
-        ("alter table t add check (a > 0)", ChangeKind.WORK),
-        ("alter table t alter column a set not null", ChangeKind.WORK),
+        ("create index on t (a)", ChangeKind.BUILD),
+        ("alter table t add check (a > 0)", ChangeKind.BUILD),
+        ("alter table t alter column a set not null", ChangeKind.BUILD),
         ("alter table t add column r double precision default random()", ChangeKind.WORK),
-        ("alter table u add foreign key (t_id) references t", ChangeKind.WORK),
+        ("alter table u add foreign key (t_id) references t", ChangeKind.BUILD),
+        ("alter table t add constraint k check (id > 0), drop column a", ChangeKind.WORK),
+        ("create index on t (a); create unique index on t (id, a)", ChangeKind.BUILD),
+        ("create index on t ((a + 1)) where a > 3", ChangeKind.BUILD),
+        ("alter table t alter primary key using columns (id, a)", ChangeKind.WORK),
         ("alter table t add column m mood; alter table t add check (a > 0)", ChangeKind.WORK),
         ("truncate t", ChangeKind.TRUNCATE),
         ("truncate t; alter table t add check (a > 0)", ChangeKind.TRUNCATE),
@@ -106,7 +120,8 @@ def test_without_rows_there_is_no_work():
 
 @pytest.mark.golden
 def test_the_documentation_shows_the_table(rewrite: bool):
-    lines = [f"| under way \\ new | {' | '.join(kind.name for kind in ChangeKind)} |", "| --- " * 6 + "|"]
+    names = " | ".join(kind.name for kind in ChangeKind)
+    lines = [f"| under way \\ new | {names} |", "| --- " * (len(ChangeKind) + 1) + "|"]
     for running in ChangeKind:
         answers = [decide(running, new).answer.value for new in ChangeKind]
         lines.append(f"| {running.name}: {running.value} | {' | '.join(answers)} |")
@@ -118,3 +133,39 @@ def test_the_documentation_shows_the_table(rewrite: bool):
         DOCS.write_text(after)
     assert begin in text
     assert rewrite or after == text
+
+
+DISJOINT = [
+    ("create index on t (a)", "create unique index on t (a)", True),
+    ("alter table t add check (a > 0)", "alter table t add check (a < 9)", False),
+    ("alter table t add constraint x check (a > 0)", "alter table t add constraint y check (a < 9)", True),
+    ("alter table t alter a set not null", "alter table t alter a set not null", False),
+    ("alter table t alter a set not null", "create unique index on t (a, id)", True),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), DISJOINT)
+def test_changes_that_add_different_things_are_disjoint(one: str, other: str, expected: bool):
+    """The second is planned while the first is under way."""
+    world = World()
+    world.run_each(SETUP)
+    first = world.plan(one)
+    world.catalog = apply_stages(world.catalog, first, first.stages[:1])
+    assert are_disjoint(first.change, world.plan(other).change) is expected
+
+
+def test_changes_that_take_the_same_id_are_not_disjoint():
+    """Ids of constraints are counted per table: neither plan knows the other."""
+    world = World()
+    world.run_each(SETUP)
+    one, other = (world.plan(f"alter table t add constraint {name} check (a > 0)") for name in "xy")
+    assert not are_disjoint(one.change, other.change)
+
+
+def test_nothing_is_planned_from_a_constraint_that_may_still_fail():
+    world = World()
+    world.run_each("create table v (a int, b int); create unique index on v (a)")
+    first = world.plan("alter table v alter a set not null")
+    world.catalog = apply_stages(world.catalog, first, first.stages[:1])
+    plan = world.plan("create unique index both on v (a, b) nulls not distinct")
+    assert any(isinstance(op, Validate) for stage in plan.stages for op in plan.ops(stage))

@@ -83,7 +83,8 @@ def test_refused_statements_are_reported_and_fail_if_strict(tmp_path: Path, caps
     assert "REFUSED" in out
     assert '42P01: relation "nowhere" does not exist' in out
     assert "1.sql:3  nonsense" in out
-    assert "1 accepted, 2 refused, 0 skipped" in out
+    # With BEGIN and COMMIT.
+    assert "3 accepted, 2 refused, 0 skipped" in out
     assert replay(folder, "--strict") == 1
 
 
@@ -105,8 +106,44 @@ def test_open_transaction_is_rolled_back_and_reported(tmp_path: Path, capsys: py
         ("1.sql", None),
         ("1.sql", None),
         ("1.sql", "25001"),
+        ("2.sql", None),
         ("2.sql", "42P01"),
+        ("2.sql", None),
     ]
+
+
+def statements(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[tuple[str, str | None]]:
+    replay(folder, "--json", *options)
+    told = json.loads(capsys.readouterr().out)["statements"]
+    return [(s["statement"], s["sqlstate"]) for s in told]
+
+
+def test_migration_is_one_transaction(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    migration = "create table t (id int primary key);\ninsert into t values (1);\nnonsense;\ncreate index i on t (id)"
+    folder = lay_out(tmp_path, {"1.sql": migration})
+    create, insert, index = (
+        "create table t (id int primary key)",
+        "insert into t values (1)",
+        "create index i on t (id)",
+    )
+    # A refused statement is undone, and the rest goes on.
+    alone: list[tuple[str, str | None]] = [(create, None), (insert, None), ("nonsense", "42601"), (index, None)]
+    assert statements(folder, capsys) == [("BEGIN", None), *alone, ("COMMIT", None)]
+    assert statements(folder, capsys, "--autocommit") == alone
+
+
+@pytest.mark.parametrize("statement", ["begin", "create index concurrently i on t (id)", "vacuum"])
+def test_migration_that_cannot_be_one_transaction_runs_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], statement: str
+):
+    folder = lay_out(tmp_path, {"1.sql": f"create table t (id int);\n{statement};"})
+    assert ("BEGIN", None) not in statements(folder, capsys)
+
+
+def test_commit_that_fails_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    create = "create table t (id int primary key, up int references t deferrable initially deferred)"
+    folder = lay_out(tmp_path, {"1.sql": create, "2.sql": "insert into t values (1, 2)", "3.sql": "table t"})
+    assert statements(folder, capsys)[5] == ("COMMIT", "23503")
 
 
 def test_rows_of_a_copy_come_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -116,7 +153,7 @@ def test_rows_of_a_copy_come_in(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert replay(folder, "--json") == 0
     told = json.loads(capsys.readouterr().out)["statements"]
     # The division fails if there are two rows.
-    assert [s["sqlstate"] for s in told] == [None, None, "22012"]
+    assert [s["sqlstate"] for s in told] == [None, None, None, "22012", None]
 
 
 def test_a_database_with_tables_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -21,7 +21,7 @@ HISTORIES: dict[str, list[tuple[str, str]]] = {
 
 @pytest.mark.parametrize("name", list(HISTORIES))
 def test_a_history_of_a_tool(name: str, capsys: pytest.CaptureFixture[str]):
-    assert main(["replay", str(FOLDER / name), "--writers", "0", "--pause", "0", "--json"]) == 0
+    assert main(["replay", str(FOLDER / name), "--writers", "0", "--pause", "0", "--autocommit", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     refused = [s for s in told["statements"] if s["verdict"] == "refused"]
     found = [

@@ -181,6 +181,9 @@ class Bench:
         return self.tables() == self.outcome.before and self.runner.epoch.schemas.newest.objects == self._objects
 
     def _execute(self) -> JobId | None:
+        if self.case.waits:
+            # All are in one thread: what it would wait for ends before.
+            self.traffic.end_writers()
         with closing(Session(self.runner)) as session:
             if self.case.at_once:
                 for statement in self.case.statement.split("; "):

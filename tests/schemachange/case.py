@@ -38,7 +38,8 @@ class Case:
     published. `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become
     something else, as expressions over the twin's; `without` are kinds of writers that have no place in it; `in_two`:
     it takes two changes, one after the other; `none` are queries that give no row when the change is done. `repeats`:
-    the client that replaces one that died sends it again, whatever its outcome was.
+    the client that replaces one that died sends it again, whatever its outcome was. `waits`: for the transactions that
+    have written to t.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Case:
     none: tuple[str, ...] = ()
     in_two: bool = False
     repeats: bool = False
+    waits: bool = False
 
     def __str__(self) -> str:
         return self.name

@@ -130,6 +130,10 @@ class Traffic:
         if self._attempt(flight, flight.begin):
             self._continue(flight)
 
+    def end_writers(self) -> None:
+        for flight in [flight for flight in self.flights if flight.has_written]:
+            self._end(flight)
+
     def _end_locks(self) -> None:
         """All are in one thread, so that a transaction for whose end others wait ends before they write or commit: it
         is in flight for one step of the change. The others of a moment come before it."""

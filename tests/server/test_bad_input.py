@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
 
 import psycopg
@@ -35,24 +36,48 @@ def test_reading_ends_with_a_value_or_an_error(read, body):
         read(body)
 
 
+def _frames(parts: Iterable[bytes], started: bool = True) -> list[m.MessageFrame | None]:
+    """What is read of a stream, up to an error. Successive pieces of copied data are one."""
+    reader = m.FrameReader()
+    found: list[m.MessageFrame | None] = []
+    reader.is_started = started
+    try:
+        for part in parts:
+            reader.feed(part)
+            while (frame := reader.next()) is not None:
+                before = found[-1] if found else None
+                if before is not None and before.kind == frame.kind == b"d":
+                    found[-1] = m.MessageFrame(b"d", before.body + frame.body)
+                else:
+                    found.append(frame)
+    except errors.ProtocolViolation:
+        found.append(None)
+    return found
+
+
 @settings(max_examples=300)
 @given(st.lists(st.binary(max_size=30), max_size=5), st.booleans())
 def test_frames_do_not_depend_on_how_bytes_come(pieces, started):
-    def frames(parts):
-        reader = m.FrameReader()
-        found: list[m.MessageFrame | None] = []
-        reader.is_started = started
-        try:
-            for part in parts:
-                reader.feed(part)
-                while (frame := reader.next()) is not None:
-                    found.append(frame)
-        except errors.ProtocolViolation:
-            found.append(None)
-        return found
-
     joined = b"".join(pieces)
-    assert frames(pieces) == frames([joined[i : i + 1] for i in range(len(joined))]) == frames([joined])
+    assert _frames(pieces, started) == _frames([joined], started)
+    assert _frames([joined[i : i + 1] for i in range(len(joined))], started) == _frames([joined], started)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from(b"ddddcS"), st.binary(max_size=9))), st.integers(1, 40), st.integers(-5, 5))
+def test_copied_data_does_not_depend_on_its_messages(given_, step, wrong):
+    stream = b"".join(bytes([kind]) + struct.pack(">i", len(body) + 4) + body for kind, body in given_)
+    stream += b"d" + struct.pack(">i", wrong)
+    expected = _frames(stream[i : i + 1] for i in range(len(stream)))
+    assert _frames(stream[i : i + step] for i in range(0, len(stream), step)) == expected
+    assert b"".join(f.body for f in expected if f and f.kind == b"d") == b"".join(b for k, b in given_ if k == ord("d"))
+
+
+def test_successive_messages_of_copied_data_are_read_as_one():
+    reader = m.FrameReader()
+    reader.is_started = True
+    reader.feed(b"d\0\0\0\5a" * 3 + b"c\0\0\0\4" + b"d\0\0\0\6x")
+    assert [reader.next(), reader.next(), reader.next()] == [(b"d", b"aaa"), (b"c", b""), None]
 
 
 MESSAGES = st.lists(

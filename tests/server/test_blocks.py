@@ -80,6 +80,8 @@ TEXTS = {
     "a role of its own behind it": ("create role r10; set role r10; reset role; drop role r10", "", []),
     "settings behind it": ("insert into t values (10); set statement_timeout = 0; reset statement_timeout", "", [10]),
     "an index concurrently": ("insert into t values (10); create index concurrently on t (id)", "25001", []),
+    "an index concurrently after a setting": ("set jit = off; create index concurrently on t (id)", "25001", []),
+    "a database before a setting": ("create database d10; set jit = off", "25001", []),
     "all discarded": ("insert into t values (10); discard all", "25001", []),
     "temporary tables discarded": ("insert into t values (10); discard temp; insert into t values (1)", "23505", []),
 }

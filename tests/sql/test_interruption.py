@@ -3,7 +3,7 @@
 import pytest
 
 from seachange import errors
-from seachange.runtime.interruption import interruptible
+from seachange.runtime.interruption import InterruptedBy
 from seachange.sql.compile.template import compile_template
 from seachange.sql.parsing.parse import TreeStatement
 from seachange.sql.run.execute import prepare
@@ -17,7 +17,7 @@ def end() -> None:
 
 def test_parsing_can_be_interrupted():
     text = TEXT.format("1, 2", "parsed")
-    with interruptible(end), pytest.raises(errors.QueryCanceled):
+    with InterruptedBy(end), pytest.raises(errors.QueryCanceled):
         prepare(text)
     # What was interrupted is not kept.
     assert len(prepare(text)) == 1
@@ -27,8 +27,8 @@ def test_planning_can_be_interrupted_between_passes_and_within_a_long_one():
     (prepared,) = prepare(TEXT.format(", ".join(map(str, range(2_000))), "planned"))
     assert isinstance(prepared.parsed, TreeStatement)
     asked: list[int] = []
-    with interruptible(lambda: asked.append(1)):
+    with InterruptedBy(lambda: asked.append(1)):
         compile_template(prepared.parsed.tree.copy())
     assert len(asked) > 40
-    with interruptible(end), pytest.raises(errors.QueryCanceled):
+    with InterruptedBy(end), pytest.raises(errors.QueryCanceled):
         compile_template(prepared.parsed.tree.copy())

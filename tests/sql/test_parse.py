@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.errors import Error
+from seachange.errors import Error, SyntaxProblem
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
 from seachange.model.statements.session_statements import (
@@ -254,3 +254,17 @@ def test_text_positions_survive_other_alphabets():
 )
 def test_is_complete(text, complete):
     assert is_complete(text) is complete
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select cast(1 as numeric($1, 1))",
+        "select cast(1 as numeric(x, 1))",
+        "select 'a'::varchar(1.5)",
+        "delete from t where a = b::char($1)",
+    ],
+)
+def test_type_modifiers_are_constants(text):
+    with pytest.raises(SyntaxProblem):
+        parse_script(text)

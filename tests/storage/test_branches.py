@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seachange.storage import branches
+from seachange.storage import plan
 
 
 @dataclass
@@ -36,11 +36,11 @@ def files(keys: Iterable[int]) -> Any:
     [([], []), ([1], [1]), ([2, 1], [1, 2]), ([3, 1, 2], [1, 3, 2]), ([1, 2, 3, 4, 5], [1, 5, 2, 3, 4])],
 )
 def test_both_ends_are_read_first(keys, order):
-    assert [f.segment.key_min for f in branches._ends_first(files(keys))] == order
+    assert [f.segment.key_min for f in plan._ends_first(files(keys))] == order
 
 
 @pytest.mark.parametrize(("count", "joins"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 3), (20, 4)])
 def test_files_are_split_into_few_joins(count, joins):
-    parts = list(branches._split(files(range(count))))
+    parts = list(plan._split(files(range(count))))
     assert len(parts) == joins
     assert sorted(f.segment.key_min for part in parts for f in part) == [*range(count)]

@@ -86,14 +86,15 @@ def test_closed_duck_gives_no_cursor_and_its_successor_finds_the_macros(tmp_path
         duck.close()
 
 
-FORKING = """
+FORKING = r"""
 import os, sys
 from pathlib import Path
 from seachange.storage.duck import Duck
 Duck(Path(sys.argv[1])).close()
 child = os.fork()
 duck = Duck(Path(sys.argv[1]))
-print(duck.cursor().execute("SELECT 1").fetchall(), flush=True)
+# In one piece, since both processes write.
+os.write(1, f"{duck.cursor().execute('SELECT 1').fetchall()}\n".encode())
 duck.close()
 sys.exit(os.waitpid(child, 0)[1] if child else 0)
 """

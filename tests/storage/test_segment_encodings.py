@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from seachange.model.ids import SegmentId
-from seachange.storage.encodings import choose_encodings
 from seachange.storage.row_groups import Columns, RowGroupCache
+from seachange.storage.segment_writer import choose_encodings
 from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import TYPES, Store, some_values, table_of
 

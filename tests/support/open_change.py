@@ -90,6 +90,6 @@ class OpenChange:
                 key = key_of(op.element) if op.state is State.PUBLIC else None
                 if key is not None:
                     txn.state.declared.changed[key] = self.raised
-                    txn.state.declared.constraints[key] = type(op.element).__name__
+                    txn.state.declared.constraints[key] = f"{type(op.element).__name__} is violated by"
         txn.definitions.fence(self.plan.change.fenced)
         txn.commit()

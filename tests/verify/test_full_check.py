@@ -8,8 +8,8 @@ from seachange.engine.session.session import Session
 from seachange.model.segments import Op
 from seachange.verify.anomalies import AnomalyKind
 from seachange.verify.consistency import inspect
+from seachange.verify.keywise import split_ranges
 from seachange.verify.reference import KeyRanges, ReferenceReader
-from seachange.verify.sampling import split_ranges
 from seachange.verify.subject import CheckedIndex
 from tests.engine.database import bulk, create
 from tests.support.forks import Fork

@@ -9,37 +9,21 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import xxhash
 
 from seachange import errors
-from seachange.model.codecs.object_json import decode_descriptor
-from seachange.model.ids import (
-    CommitId,
-    DescriptorId,
-    Epoch,
-    GenerationId,
-    IndexId,
-    KeyHash,
-    LayoutId,
-    SegmentId,
-    Seq,
-)
+from seachange.model.codecs.descriptor_json import decode_descriptor
+from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, LayoutId, Seq
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, TableLock, lock_mode
 from seachange.model.log import CommitBlocked, CommitRequest, DescriptorChange, LogEntry, NodeRecord
 from seachange.model.pace import Pace
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
-from seachange.model.segments import (
-    Generation,
-    GenerationMember,
-    IndexDelta,
-    InlineBatch,
-    Segment,
-    SegmentKind,
-)
+from seachange.model.segments import Generation, GenerationMember, IndexDelta, InlineBatch, Segment, SegmentKind
 
 T = TypeVar("T")
 
@@ -124,41 +108,17 @@ def index_ids(body: str | None) -> tuple[IndexId, ...]:
     table = decode_descriptor(body)
     if not isinstance(table, Table):
         return ()
-    coming = (table.next_primary,) if table.next_primary is not None else ()
-    return tuple(index.id for index in (*table.indexes, *coming))
+    return tuple(index.id for index in (*table.indexes, *table.coming))
 
 
 def segment_values(segment: Segment, seq: int, delta: int | None) -> Row:
-    return (
-        segment.id,
-        segment.index_id,
-        segment.layout_id,
-        int(segment.kind),
-        seq,
-        segment.fresh,
-        segment.rows,
-        segment.size_bytes,
-        segment.checksum,
-        segment.key_min,
-        segment.key_max,
-        delta,
-    )
+    stored = replace(segment, seq=Seq(seq))
+    return (*(getattr(stored, field.name) for field in fields(stored)), delta)
 
 
 def segment_from(row: Row) -> Segment:
-    return Segment(
-        id=SegmentId(row[0]),
-        index_id=IndexId(row[1]),
-        layout_id=LayoutId(row[2]),
-        kind=SegmentKind(row[3]),
-        seq=Seq(row[4]),
-        fresh=bool(row[5]),
-        rows=row[6],
-        size_bytes=row[7],
-        checksum=row[8],
-        key_min=row[9],
-        key_max=row[10],
-    )
+    id_, index_id, layout_id, kind, seq, fresh, *rest = row
+    return Segment(id_, index_id, layout_id, SegmentKind(kind), seq, bool(fresh), *rest)
 
 
 def batch_from(row: Row) -> InlineBatch:
@@ -197,35 +157,15 @@ def dropped_from(row: Row) -> DroppedDescriptor:
 
 
 def node_from(row: Row) -> NodeRecord:
-    return NodeRecord(
-        epoch=Epoch(row[0]),
-        name=row[1],
-        live=bool(row[2]),
-        low_water=Seq(row[3]),
-        heartbeat_us=row[4],
-        expiry_ms=row[5],
-        format=row[6],
-        write_mark=Seq(row[7]),
-        holders=row[8],
-        release=row[9],
-        pace=Pace(row[10], row[11]),
-        answered=row[12],
-    )
+    epoch, name, live, *marks, latency_us, usual_us, answered = row
+    values = (epoch, name, bool(live), *marks, Pace(latency_us, usual_us), answered)
+    return NodeRecord(*values)
 
 
 def job_from(row: Row, numbers: Callable[[Any], tuple[int, ...]]) -> JobRecord:
-    return JobRecord(
-        id=JobId(row[0]),
-        revision=row[1],
-        status=JobStatus(row[2]),
-        request=JobRequest(row[3]),
-        descriptors=tuple(map(DescriptorId, numbers(row[4]))),
-        body=row[5],
-        epoch=Epoch(row[6]),
-        created_us=row[7],
-        updated_us=row[8],
-        updated_seq=Seq(row[9]),
-    )
+    id_, revision, status, request, packed, *rest = row
+    descriptors = tuple(map(DescriptorId, numbers(packed)))
+    return JobRecord(id_, revision, JobStatus(status), JobRequest(request), descriptors, *rest)
 
 
 def event_from(row: Row) -> Event:

@@ -19,8 +19,10 @@ from seachange.planner.stages import Phase, Progress
 
 def revert_at_once(job: Job, failure: JobFailure, changes: Changes) -> None:
     """Whatever the job has added is ABSENT from this commit on. Raises `Lost` if the job has gone on meanwhile."""
-    plan = plan_revert(job.change, job.progress)
-    mutations = [op for stage in plan.stages for op in plan.ops(stage) if isinstance(op, SetState)]
+    phases = [job] if job.undo is None else [job, job.first_phase()]
+    plans = [plan_revert(phase.change, phase.progress) for phase in phases]
+    ops = [op for plan in plans for stage in plan.stages for op in plan.ops(stage)]
+    mutations = [op for op in ops if isinstance(op, SetState)]
     ended = replace(
         job.restarted(),
         status=JobStatus.CANCELED,

@@ -79,10 +79,11 @@ class Drain:
         reported: tuple[Holder, ...] = ()
         while True:
             waited_ms = (self._clock.steady_us() - begun_us) // _MS
-            holders = self._changes.holders(published, raised if waited_ms >= _ANY_MS else None)
+            is_late = bool(self._lock_timeout_ms) and waited_ms >= self._lock_timeout_ms
+            holders = self._changes.holders(published, raised if is_late or waited_ms >= _ANY_MS else None)
             if not holders or waited_ms >= self._timeout_ms:
                 return holders
-            if self._lock_timeout_ms and waited_ms >= self._lock_timeout_ms:
+            if is_late:
                 raise errors.LockNotAvailable(
                     detail=f"lock_timeout expired while waiting for older transactions: {describe(holders)}"
                 )

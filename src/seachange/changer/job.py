@@ -62,10 +62,9 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class BlockOwner:
-    """The open transaction block that a job belongs to: a session, and the process of its node (`name_process`)."""
+    """The open transaction block that a job belongs to, by its session."""
 
     session: str
-    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +184,7 @@ class Job:
             self,
             change=change,
             progress=Progress(tuple(target.start for target in change.targets), unfenced),
-            phase=Phase.POST_COMMIT,
+            phase=Phase.STATEMENT if change.in_block else Phase.POST_COMMIT,
             passed=False,
             at=None,
             converted_at=None,
@@ -209,6 +208,9 @@ class Job:
     def is_publishable(self) -> bool:
         """Whether nothing is left to do before the publication."""
         if self.is_reverting or self.is_finished or self.queued is not None or self.upkeep is not None:
+            return False
+        if self.sequel is not None:
+            # The publication of the first phase shows nothing.
             return False
         following = next(iter(self.rest().stages), None)
         return following is not None and following.is_publication and not following.raises

@@ -133,9 +133,9 @@ class Changes(Protocol):
     def head(self) -> Seq: ...
 
     def holders(self, below: Seq, raised: Iterable[DescriptorId] | None) -> tuple[Holder, ...]:
-        """The nodes that have, or may begin, a writing transaction with a snapshot below a sequence. With `raised`,
-        transactions that have not used an older version of one of these descriptors do not count, nor do those that
-        wait for this change or for any other."""
+        """The nodes that have, or may begin, a writing transaction with a snapshot below a sequence, besides that of
+        the session which makes the change. With `raised`, transactions that have not used an older version of one of
+        these descriptors do not count, nor do those that wait for this change or for any other."""
 
     def waiting_for_writers(self) -> AbstractContextManager[None]:
         """Shows other sessions that the change waits for older transactions."""

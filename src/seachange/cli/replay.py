@@ -45,6 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--pace", type=int, default=20, metavar="MS", help="interval between the transactions of a writer (default: 20)"
     )
     parser.add_argument("--pause", type=int, default=20, metavar="MS", help="pause before each statement (default: 20)")
+    parser.add_argument(
+        "--autocommit", action="store_true", help="run the statements of a migration without a transaction around them"
+    )
     parser.add_argument("--expected", type=Path, metavar="DUMP", help="SQL that creates the expected final schema")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a statement is refused")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
@@ -70,6 +73,7 @@ def _run(arguments: argparse.Namespace, data: Path) -> int:
         pace_ms=arguments.pace,
         pause_ms=arguments.pause,
         expected=arguments.expected,
+        autocommit=arguments.autocommit,
     )
     result = replay(read_history(arguments.folder), options, _nothing if arguments.json else _print)
     is_good = result.is_good(arguments.strict)

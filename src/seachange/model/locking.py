@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from seachange.model.ids import Epoch, KeyHash, Seq, TableId
 
@@ -58,6 +58,17 @@ class QueueMode(IntEnum):
 
 LockMode = LockStrength | QueueMode | TableLock
 
+# The conflicts of table locks, as PostgreSQL documents them: the columns are the same modes in the same order.
+_TABLE_CONFLICTS: Final = """
+    ACCESS_SHARE           .......x
+    ROW_SHARE              ......xx
+    ROW_EXCLUSIVE          ....xxxx
+    SHARE_UPDATE_EXCLUSIVE ...xxxxx
+    SHARE                  ..xx.xxx
+    SHARE_ROW_EXCLUSIVE    ..xxxxxx
+    EXCLUSIVE              .xxxxxxx
+    ACCESS_EXCLUSIVE       xxxxxxxx
+"""
 # A key has locks of one kind only, of a row, of a job or of a table.
 CONFLICTS: dict[LockMode, frozenset[LockMode]] = {
     LockStrength.KEY_SHARE: frozenset({LockStrength.UPDATE}),
@@ -68,41 +79,10 @@ CONFLICTS: dict[LockMode, frozenset[LockMode]] = {
     QueueMode.JOB: frozenset(),
     QueueMode.DRAIN: frozenset(),
     QueueMode.RUNS: frozenset(),
-    TableLock.ACCESS_SHARE: frozenset({TableLock.ACCESS_EXCLUSIVE}),
-    TableLock.ROW_SHARE: frozenset({TableLock.EXCLUSIVE, TableLock.ACCESS_EXCLUSIVE}),
-    TableLock.ROW_EXCLUSIVE: frozenset(
-        {TableLock.SHARE, TableLock.SHARE_ROW_EXCLUSIVE, TableLock.EXCLUSIVE, TableLock.ACCESS_EXCLUSIVE}
-    ),
-    TableLock.SHARE_UPDATE_EXCLUSIVE: frozenset(
-        {
-            TableLock.SHARE_UPDATE_EXCLUSIVE,
-            TableLock.SHARE,
-            TableLock.SHARE_ROW_EXCLUSIVE,
-            TableLock.EXCLUSIVE,
-            TableLock.ACCESS_EXCLUSIVE,
-        }
-    ),
-    TableLock.SHARE: frozenset(
-        {
-            TableLock.ROW_EXCLUSIVE,
-            TableLock.SHARE_UPDATE_EXCLUSIVE,
-            TableLock.SHARE_ROW_EXCLUSIVE,
-            TableLock.EXCLUSIVE,
-            TableLock.ACCESS_EXCLUSIVE,
-        }
-    ),
-    TableLock.SHARE_ROW_EXCLUSIVE: frozenset(
-        {
-            TableLock.ROW_EXCLUSIVE,
-            TableLock.SHARE_UPDATE_EXCLUSIVE,
-            TableLock.SHARE,
-            TableLock.SHARE_ROW_EXCLUSIVE,
-            TableLock.EXCLUSIVE,
-            TableLock.ACCESS_EXCLUSIVE,
-        }
-    ),
-    TableLock.EXCLUSIVE: frozenset(TableLock) - {TableLock.ACCESS_SHARE},
-    TableLock.ACCESS_EXCLUSIVE: frozenset(TableLock),
+    **{
+        mode: frozenset(other for other, mark in zip(TableLock, line.split()[1], strict=True) if mark == "x")
+        for mode, line in zip(TableLock, _TABLE_CONFLICTS.strip().splitlines(), strict=True)
+    },
 }
 # The modes in which others hold a key that a wait in some mode waits for.
 WAITED_FOR: dict[LockMode, frozenset[LockMode]] = {**CONFLICTS, QueueMode.JOB: frozenset({QueueMode.RUNS})}

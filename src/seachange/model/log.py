@@ -12,6 +12,7 @@ lost connection and not found, it is tombstoned and can never commit.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
@@ -81,7 +82,7 @@ class CommitRequest:
     it was computed at; below the log's floor it can no longer be checked. `actor`: the lock owner whose locks do not
     conflict with it. `reads`: hashes that must not have been written above `validated`. Unlike `shares` they are not
     recorded: a later commit may write them. `violations` are recorded for the message of the transaction that adds the
-    constraint.
+    constraint. `scopes`: the actor's locks of these scopes end with the commit.
     """
 
     commit_id: CommitId
@@ -101,6 +102,7 @@ class CommitRequest:
     actor: int = 0
     reads: tuple[KeyHash, ...] = ()
     violations: tuple[RowViolation, ...] = ()
+    scopes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +194,9 @@ class LogEntry:
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
     """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it;
-    `write_mark`: none that may write. `holders` names the holders of the latter, as JSON. `release` is the newest
-    release of schema change rules that the node supports, `pace` the speed of its clients' statements. `answered`:
-    every request for a table lock up to this number (`Catalog.answer_requests`)."""
+    `write_mark`: none that may write. `holders` names the holders of the latter, and the process, as JSON. `release` is
+    the newest release of schema change rules that the node supports, `pace` the speed of its clients' statements.
+    `answered`: every request for a table lock up to this number (`Catalog.answer_requests`)."""
 
     epoch: Epoch
     name: str
@@ -208,3 +210,9 @@ class NodeRecord:
     release: int
     pace: Pace
     answered: int = 0
+
+    @property
+    def process(self) -> str:
+        """Its process (`name_process`); empty if it has not published it."""
+        published = json.loads(self.holders)
+        return str(published.get("process", "")) if isinstance(published, dict) else ""

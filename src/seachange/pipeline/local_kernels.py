@@ -29,7 +29,7 @@ from seachange.pipeline.kernels.overlay import OverlaidSources, OwnWrites
 from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.source import IndexSource, RowSources, Sources, built_source, seen_through
-from seachange.pipeline.kernels.tasks import work_bytes
+from seachange.pipeline.kernels.tasks import check_computed, work_bytes
 from seachange.pipeline.kernels.validation import Progress, validate
 from seachange.pipeline.reservation import reserve_files
 from seachange.pipeline.throttling.throttle import Throttling
@@ -84,8 +84,22 @@ class LocalPipeline:
             if not done:
                 self._check_fit(source, targets, at)
             executor = self._executor(kernel_context, on_progress)
-            built = backfill(source, targets, executor, self.warehouse, done, on_unit_done, self.resolve_default)
+            lenient = self._check_own_rows(source, targets, at, kernel_context)
+            built = backfill(
+                source, targets, executor, self.warehouse, done, on_unit_done, self.resolve_default, lenient
+            )
             self._built.update({(generation.index_id, at): generation for generation in built})
+            return built
+
+    def copy(self, source: IndexSource, target: BuiltIndex, at: Seq) -> Built:
+        """Builds an index that is never attached: the files belong to the caller."""
+        with self.hold(at), self._kernel_context() as (kernel_context, reserved):
+            self._check_fit(source, [target], at)
+            executor = self._executor(kernel_context, ignore_progress)
+            (built,) = backfill(source, [target], executor, self.warehouse, (), lambda unit: None)
+            # Sorted runs that were merged have gone into other files.
+            kept = {member.segment.id for member in built.members}
+            self.catalog.abandon_segments(self.epoch, sorted(reserved - kept))
             return built
 
     def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
@@ -196,6 +210,21 @@ class LocalPipeline:
         targets = [_target(table, through, index_id) for index_id in op.index_ids]
         return source, targets
 
+    def _check_own_rows(
+        self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq, kernel_context: KernelContext
+    ) -> bool:
+        """Computed columns need values only for the rows that the COMMIT of a block leaves, which are checked here.
+        Returns whether the committed rows may be others."""
+        sources = self._sources(at)
+        is_computed = any(target.is_computed_from(source.index) for target in targets)
+        if not self.own_writes or source.index.id not in self.own_writes or not is_computed:
+            return False
+        assert isinstance(sources, Sources)
+        check_computed(
+            OverlaidSources(sources, self.own_writes).load(source.table, source.index), targets, kernel_context
+        )
+        return True
+
     def _sources(self, at: Seq) -> RowSources:
         if self.rows_read is not None:
             return self.rows_read
@@ -263,6 +292,7 @@ def _table(sources: RowSources, table_id: TableId, at: Seq) -> Table:
 
 def _target(table: Table, through: Table, index_id: IndexId) -> BuiltIndex:
     """A new primary index is seen as one; others end with the key of the index that they are built from."""
-    if table.next_primary is not None and table.next_primary.id == index_id:
-        return BuiltIndex(seen_through(table, table.next_primary.id), table.next_primary)
+    for index in table.coming:
+        if index.id == index_id:
+            return BuiltIndex(seen_through(table, index_id), index)
     return BuiltIndex(through, next(index for index in through.secondary if index.id == index_id))

@@ -6,7 +6,7 @@ Nodes of one target follow each other (op edges); rules join nodes of different 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seachange.model.change import elements
@@ -70,8 +70,11 @@ def path_of(target: Target, release: Release, in_block: bool = False) -> list[tu
     statuses = lifecycle.statuses
     steps: tuple[LifecycleStep, ...] = ()
     match target.goal:
-        case Goal.PUBLIC | Goal.ENFORCED:
+        case Goal.PUBLIC | Goal.ENFORCED | Goal.HIDDEN:
             steps = lifecycle.add[statuses.index(target.start) : statuses.index(GOAL_STATUS[target.goal])]
+            if in_block and target.goal is Goal.ENFORCED and steps:
+                # It rejects rows of other sessions from this step on, which is therefore a part of COMMIT.
+                steps = (*steps[:-1], replace(steps[-1], revertible=False))
         case Goal.TRANSIENT:
             # As far as it can be without being seen.
             end = max(1, len(lifecycle.add) - 1)
@@ -116,7 +119,6 @@ def build_graph(
 
 _NO_SKIP = Skip("", frozenset())
 _WORK = frozenset({Status.BACKFILLED, Status.VALIDATED})
-_STANDS_FOR = {uncommitted: status for status, uncommitted in UNCOMMITTED.items()}
 
 
 def _nodes(number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip) -> Iterable[GraphNode]:
@@ -183,10 +185,12 @@ def _dependencies(
     for number, target in enumerate(targets):
         by_kind[type(target.element)].append(number)
     for rule in rules:
+        if by_kind.keys().isdisjoint(rule.first.kinds) or by_kind.keys().isdisjoint(rule.then.kinds):
+            continue
         firsts = [
             n for n in _moments(rule.first, by_kind, targets, nodes, paths) if not _is_needless(rule.first, nodes[n])
         ]
-        thens = list(_moments(rule.then, by_kind, targets, nodes, paths))
+        thens = _moments(rule.then, by_kind, targets, nodes, paths)
         if not firsts or not thens:
             continue
         names = [(name, name) if isinstance(name, str) else name for name in rule.join]
@@ -209,12 +213,14 @@ def _moments(
     targets: Sequence[Target],
     nodes: Sequence[GraphNode],
     paths: Sequence[tuple[int, ...]],
-) -> Iterable[int]:
-    for kind in at.kinds:
-        for number in by_kind.get(kind, ()):
-            node = _moment(at, targets[number], nodes, paths[number])
-            if node is not None:
-                yield node
+) -> list[int]:
+    found = (
+        _moment(at, targets[number], nodes, paths[number])
+        for kind in at.kinds
+        if kind in by_kind
+        for number in by_kind[kind]
+    )
+    return [node for node in found if node is not None]
 
 
 def _moment(at: At, target: Target, nodes: Sequence[GraphNode], path: tuple[int, ...]) -> int | None:
@@ -236,9 +242,9 @@ def _is_needless(first: At, node: GraphNode) -> bool:
     return isinstance(first, Adding) and first.status in _WORK and _is_among(first.status, node.passes)
 
 
-def _is_among(status: Status | Moment, statuses: Iterable[Status]) -> bool:
+def _is_among(status: Status | Moment, statuses: Collection[Status]) -> bool:
     """Whether the status that a rule is about is one of these, or what stands in for it in a transaction block is."""
-    return any(status in (one, _STANDS_FOR.get(one)) for one in statuses)
+    return status in statuses or (isinstance(status, Status) and UNCOMMITTED.get(status, status) in statuses)
 
 
 def _keys(element: Element, names: Sequence[str]) -> list[tuple[object, ...]]:

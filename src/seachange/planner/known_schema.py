@@ -72,7 +72,7 @@ def change_descriptor(
     """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
     made meanwhile do not undo each other. `kept` is the last version of a table that comes back: its layouts, in which
     its files were written, and the ids that it has used up come back too."""
-    known: dict[Element, State] = decompose(before) if before is not None else {}
+    known: Mapping[Element, State] = decompose(before) if before is not None else {}
     parts = dict(known)
     missed: list[elements.Comment] = []
     for mutation in mutations:

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from seachange import errors
@@ -14,9 +17,9 @@ from seachange.model.change.elements import Element
 from seachange.model.schema import objects
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
-from seachange.planner.elements.object import decompose_access
+from seachange.planner.elements.object import compose_access, decompose_access
 from seachange.planner.elements.registry import FORMS, SPECS
-from seachange.planner.elements.spec import ObjectForm, Parts, only
+from seachange.planner.elements.spec import ObjectForm, Parts, common_fields, only
 
 
 def namespace_of(descriptor: Descriptor) -> elements.NamespaceElement:
@@ -33,11 +36,31 @@ def _form_of(descriptor: Descriptor) -> ObjectForm:
     return form
 
 
-def decompose(descriptor: Descriptor) -> Parts:
+def decompose(descriptor: Descriptor) -> Mapping[Element, State]:
+    return _decompose(_SameDescriptor(descriptor))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SameDescriptor:
+    """A descriptor as the key of a cache: the same object. To compare two costs as much as to take one apart."""
+
+    descriptor: Descriptor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameDescriptor) and self.descriptor is other.descriptor
+
+    def __hash__(self) -> int:
+        return id(self.descriptor)
+
+
+# A statement takes a version apart more than once: to plan, and to make the next one of it.
+@lru_cache(maxsize=16)
+def _decompose(same: _SameDescriptor) -> Mapping[Element, State]:
+    descriptor = same.descriptor
     form = _form_of(descriptor)
     whole: Any = FORMS[type(descriptor)].kind
     parts: Parts = {whole(descriptor.id): State.PUBLIC, namespace_of(descriptor): State.PUBLIC}
-    return parts | decompose_access(descriptor.id, descriptor.access) | form.take(descriptor)
+    return MappingProxyType(parts | decompose_access(descriptor.id, descriptor.access) | form.take(descriptor))
 
 
 def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descriptor | None:
@@ -45,6 +68,16 @@ def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descri
     for element in parts:
         form = SPECS[type(element)].form
         if form is not None:
-            version = before.version + 1 if before is not None else 1
-            return form.put(version, only(elements.NamespaceElement, parts), before, parts)
+            return form.descriptor(**_labels(form, before, parts), **form.put(before, parts))
     return None
+
+
+def _labels(form: ObjectForm, before: Descriptor | None, parts: Mapping[Element, State]) -> dict[str, Any]:
+    """What every descriptor has, as far as this kind does."""
+    entry = only(elements.NamespaceElement, parts)
+    return {
+        **common_fields(entry, form.descriptor),
+        "id": entry.descriptor_id,
+        "version": before.version + 1 if before is not None else 1,
+        "access": compose_access(parts),
+    }

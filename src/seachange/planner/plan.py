@@ -12,13 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from seachange import errors
-from seachange.model.change.elements import (
-    ColumnName,
-    ForeignKeyElement,
-    NamespaceElement,
-    UniqueIndex,
-    descriptor_of,
-)
+from seachange.model.change.elements import ColumnName, ForeignKeyElement, NamespaceElement, UniqueIndex, descriptor_of
 from seachange.model.change.ops import FALLIBLE, Op
 from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.model.ids import IndexId, TableId
@@ -27,6 +21,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.statements import AlterTable, DdlStatement
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.primary_key import loses_key
+from seachange.planner.builders.row_id import find_row_id
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.graph import Graph, Skip, build_graph
 from seachange.planner.known_schema import KnownSchema, apply_ops
@@ -90,47 +85,48 @@ def plan_statements(
 ) -> ChangePlan:
     """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text; `in_block`:
     what takes longer than a COMMIT is done before it, by child transactions of the block."""
-    parts = _parts(catalog, statements[0]) if len(statements) == 1 else None
+    draft = Draft(catalog, ids, evaluated=evaluated)
+    parts = _find_parts(draft, statements[0]) if len(statements) == 1 else None
     if parts is not None and in_block:
-        # The first would have to be published before the second begins.
+        # The second is planned once the first is done.
         raise errors.FeatureNotSupported(
             feature="a statement that takes two changes, one after the other, in a transaction block",
             instead="Send it outside of a block, or write it as two statements.",
         )
     if parts is not None:
-        return _plan_both(catalog, *parts, ids, evaluated, release)
-    return _plan_as_one(catalog, statements, ids, evaluated, release, in_block)
+        return _plan_both(draft, *parts, release)
+    return _plan_as_one(draft, statements, release, in_block)
 
 
-def _parts(catalog: KnownSchema, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
-    """The two changes that a statement takes. Of a table without rows nothing has to be there before anything else."""
+def parts_of(catalog: KnownSchema, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+    """The two changes that a statement takes, which a transaction block makes one after the other."""
+    return _find_parts(Draft(catalog, iter(())), statement)
+
+
+def _find_parts(draft: Draft, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+    """Of a table without rows nothing has to be there before anything else."""
     if not isinstance(statement, AlterTable):
         return None
-    draft = Draft(catalog, iter(()))
     found = draft.find(statement.table)
-    if found is None or found.kind is not ObjectKind.TABLE or catalog.is_empty(found.id):
+    if found is None or found.kind is not ObjectKind.TABLE:
         return None
-    if loses_key(draft, found.id, statement.actions):
-        return number_first(statement)
-    parts = split_statement(statement)
+    # Once the rows have numbers, to lose the key is one change.
+    loses = loses_key(draft, found.id, statement.actions) and find_row_id(draft, found.id) is None
+    parts = number_first(statement) if loses else split_statement(statement)
+    # Whether the table has rows is looked up for few statements.
+    if parts is None or draft.catalog.is_empty(found.id):
+        return None
     known = [name.name for name in draft.select(ColumnName, table_id=found.id)]
-    return None if parts is None or adds_known_column(parts[0], known) else parts
+    return None if not loses and adds_known_column(parts[0], known) else parts
 
 
-def _plan_both(
-    catalog: KnownSchema,
-    first: AlterTable,
-    then: AlterTable,
-    ids: Iterator[int],
-    evaluated: Mapping[str, str | None] | None,
-    release: Release,
-) -> ChangePlan:
-    plan = _plan_as_one(catalog, [first], ids, evaluated, release)
-    between = _without_others(catalog, plan.change)
+def _plan_both(draft: Draft, first: AlterTable, then: AlterTable, release: Release) -> ChangePlan:
+    plan = _plan_as_one(draft, [first], release)
+    between = _without_others(draft.catalog, plan.change)
     for stage in plan.stages:
         between = apply_ops(between, plan.ops(stage))
-    following = replace(_plan_as_one(between, [then], ids, evaluated, release), follows=True)
-    back = _plan_as_one(between, [without_columns(first)], ids, evaluated, release)
+    following = replace(_plan_as_one(draft.again(between), [then], release), follows=True)
+    back = _plan_as_one(draft.again(between), [without_columns(first)], release)
     there = tuple(Target(t.element, Goal.PUBLIC, Status.ABSENT, t.statement) for t in back.change.targets)
     sequel = Sequel(following.change, replace(back.change, targets=there))
     notices = (*plan.notices, *following.notices)
@@ -145,20 +141,15 @@ def _without_others(catalog: KnownSchema, change: Change) -> KnownSchema:
 
 
 def _plan_as_one(
-    catalog: KnownSchema,
-    statements: Sequence[DdlStatement],
-    ids: Iterator[int],
-    evaluated: Mapping[str, str | None] | None,
-    release: Release,
-    in_block: bool = False,
+    draft: Draft, statements: Sequence[DdlStatement], release: Release, in_block: bool = False
 ) -> ChangePlan:
-    change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements, release, in_block)
+    catalog = draft.catalog
+    change, notices = _build_change(draft, statements, release, in_block)
     graph = build_graph(change.targets, release, change.skips, in_block)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
         # Rows may come before such a plan is done, and its publication must not fail for them.
-        draft = Draft(replace(catalog, sizes={}), ids, evaluated=evaluated)
         try:
-            change, notices = _build_change(draft, statements, release, in_block)
+            change, notices = _build_change(draft.again(replace(catalog, sizes={})), statements, release, in_block)
         except errors.Error as error:
             raise _refuse_together(catalog, change) from error
         graph = build_graph(change.targets, release, change.skips, in_block)
@@ -203,17 +194,17 @@ def _build_change(
         build_statement(draft, statement)
     targets = draft.finish()
     if in_block:
-        targets = tuple(map(_mark_uncommitted, targets))
+        targets = tuple(map(mark_uncommitted, targets))
     skips = find_skips(targets, draft, release, in_block)
     sources = _sources(draft.catalog, targets)
     fenced = draft.empty | draft.emptied | draft.repointed | draft.drawn
     if in_block:
-        fenced |= _ends_of_keys(targets, skips)
+        fenced |= ends_of_keys(targets, skips)
     change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced), release.number, in_block)
     return change, tuple(draft.notices)
 
 
-def _mark_uncommitted(target: Target) -> Target:
+def mark_uncommitted(target: Target) -> Target:
     """Writers have to know, before they check anything, that a key of it rejects none of them."""
     element = target.element
     if isinstance(element, UniqueIndex | ForeignKeyElement) and _is_uncommitted(target):
@@ -222,10 +213,10 @@ def _mark_uncommitted(target: Target) -> Target:
 
 
 def _is_uncommitted(target: Target) -> bool:
-    return target.start is Status.ABSENT and target.goal in (Goal.PUBLIC, Goal.TRANSIENT)
+    return target.adds and target.start not in (Status.ENFORCED, Status.PUBLIC)
 
 
-def _ends_of_keys(targets: Sequence[Target], skips: Mapping[int, Skip]) -> set[TableId]:
+def ends_of_keys(targets: Sequence[Target], skips: Mapping[int, Skip]) -> set[TableId]:
     """The tables of foreign keys that writers have declared keys for. A row written with the uncommitted foreign key
     has not locked its parent, so it is checked again if it is committed after the block."""
     added = (t for n, t in enumerate(targets) if n not in skips and _is_uncommitted(t))
@@ -252,6 +243,9 @@ def plan_revert(change: Change, progress: Progress, release: Release | None = No
 def _turned(target: Target, status: Status) -> Target:
     if target.adds and target.start is Status.ABSENT:
         return replace(target, goal=Goal.ABSENT, start=status)
+    if target.adds and target.start is Status.WRITE_ONLY:
+        # It was hidden before.
+        return replace(target, goal=Goal.HIDDEN, start=Status.WRITE_ONLY)
     back = Goal.ENFORCED if target.start is Status.ENFORCED else Goal.PUBLIC
     if GOAL_STATUS[back] is not status and target.adds:
         # A constraint that was being validated is as little valid as before.

@@ -1,10 +1,14 @@
-"""Runs the pieces of a migration one after the other in a session, and records the outcome of each."""
+"""Runs the pieces of a migration one after the other in a session, and records the outcome of each.
+
+**Invariant:** a migration is one transaction, as tools run it, unless it controls transactions itself or has a
+statement that cannot run in a transaction block: then its statements run in autocommit.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,11 +16,12 @@ from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.job_session import JobStatement, answer
+from seachange.engine.session.outside_blocks import check_inside_block
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.jobs import JobId
-from seachange.model.statements import CopyStream, DdlStatement
+from seachange.model.statements import Begin, Commit, CopyStream, DdlStatement, Rollback
 from seachange.replay.history import History, Migration
 from seachange.replay.script import Piece, PieceKind, cut
 from seachange.sql.change.explain_ddl import cost_of
@@ -26,6 +31,7 @@ from seachange.sql.port.result import Result
 _JOB_COLUMN = "job_id"
 # Pieces that a replay skips, and why.
 _SKIPPED = {PieceKind.PSQL: "a psql meta-command", PieceKind.WAY_BACK: "a down migration"}
+_SAVEPOINT = "seachange_replay"
 
 
 class Verdict(StrEnum):
@@ -52,12 +58,14 @@ class PieceOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PieceStep:
-    """A piece and the session to run it in. `number` counts the pieces of the whole history."""
+    """A piece and the session to run it in. `number` counts the pieces of the whole history. `guarded`: if it is
+    refused, the rest of its transaction goes on."""
 
     number: int
     migration: Migration
     piece: Piece
     session: Session
+    guarded: bool = False
 
     @property
     def in_block(self) -> bool:
@@ -77,7 +85,8 @@ class PieceStep:
         try:
             strategy = _strategy(session, piece)
             started = clock.steady_us()
-            _run(session, piece)
+            with _guard(session) if self.guarded else nullcontext():
+                _run(session, piece)
         except errors.Error as error:
             time_us = clock.steady_us() - started
             refusal = (error.sqlstate, str(error), error.hint or "")
@@ -97,21 +106,59 @@ class PieceStep:
         return PieceOutcome(*place, verdict, time_us, strategy, sqlstate, message, hint, tuple(self.session.notices))
 
 
-def steps(history: History, node: Node, on_outcome: Callable[[PieceOutcome], None]) -> Iterator[PieceStep]:
+def steps(
+    history: History, node: Node, autocommit: bool, on_outcome: Callable[[PieceOutcome], None]
+) -> Iterator[PieceStep]:
     """Every piece of the history; each migration has a session of its own. A transaction that a migration leaves open
     is rolled back and reported."""
     number = 0
     for migration in history.migrations:
         pieces = cut(migration.text)
+        is_one = not autocommit and _can_be_one_transaction(pieces)
         with closing(Session(node)) as session:
-            for piece in pieces:
-                step = PieceStep(number, migration, piece, session)
+            for piece, guarded in _in_transaction(pieces) if is_one else ((piece, False) for piece in pieces):
+                step = PieceStep(number, migration, piece, session, guarded)
                 number += 1
                 yield step
             if session.status is not TransactionStatus.IDLE and pieces:
                 problem = errors.ActiveTransaction(detail="the migration ends within a transaction: it is rolled back")
                 place = (migration.name, pieces[-1].line, "(end of the migration)")
                 on_outcome(PieceOutcome(*place, Verdict.REFUSED, sqlstate=problem.sqlstate, message=str(problem)))
+
+
+def _can_be_one_transaction(pieces: Sequence[Piece]) -> bool:
+    for piece in pieces:
+        if piece.kind is not PieceKind.STATEMENT:
+            continue
+        try:
+            for statement in parse_script(piece.text):
+                check_inside_block(statement)
+                if isinstance(statement, Begin | Commit | Rollback):
+                    return False
+        except errors.InsideBlock:
+            return False
+        except errors.Error:
+            # The statement itself will raise the error.
+            continue
+    return bool(pieces)
+
+
+def _in_transaction(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bool]]:
+    """The pieces with what a tool sends around them; each with whether it is guarded."""
+    yield Piece("BEGIN", pieces[0].line), False
+    yield from ((piece, True) for piece in pieces)
+    yield Piece("COMMIT", pieces[-1].line), False
+
+
+@contextmanager
+def _guard(session: Session) -> Iterator[None]:
+    session.execute(f"SAVEPOINT {_SAVEPOINT}")
+    try:
+        yield
+    except errors.Error:
+        session.execute(f"ROLLBACK TO {_SAVEPOINT}")
+        raise
+    session.execute(f"RELEASE {_SAVEPOINT}")
 
 
 def _strategy(session: Session, piece: Piece) -> str:

@@ -36,7 +36,7 @@ OnOutcome = Callable[[PieceOutcome], None]
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """`pace_ms`: the minimum interval between the transactions of a writer; `pause_ms`: the pause before each
-    statement, so that writers use the result of the one before."""
+    statement, so that writers use the result of the one before; `autocommit`: a migration is not one transaction."""
 
     data: Path
     catalog: str | None = None
@@ -45,6 +45,7 @@ class ReplayOptions:
     pace_ms: int = 20
     pause_ms: int = 20
     expected: Path | None = None
+    autocommit: bool = False
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ def replay(history: History, options: ReplayOptions, on_outcome: OnOutcome) -> R
         result.outcomes.append(outcome)
         on_outcome(outcome)
 
-    rehearsal = rehearse(history) if options.writers else _NONE
+    rehearsal = rehearse(history, options.autocommit) if options.writers else _NONE
     assignments = [
         WriterAssignment(options.data, options.catalog, n, options.seed, options.pace_ms, rehearsal.foresight)
         for n in range(options.writers)
@@ -97,7 +98,7 @@ def replay(history: History, options: ReplayOptions, on_outcome: OnOutcome) -> R
     with _opened(options.data, options.catalog) as node:
         _check_empty(node, options.data)
         with WriterPool(assignments) as executor:
-            _perform(history, node, executor, rehearsal, note, options.pause_ms)
+            _perform(history, node, executor, rehearsal, note, options)
             result.tally = executor.stop()
         result.anomalies = [str(anomaly) for anomaly in check(node)]
         if options.expected is not None:
@@ -115,11 +116,11 @@ def _check_empty(node: Node, data: Path) -> None:
         transaction.rollback()
 
 
-def rehearse(history: History) -> Rehearsal:
+def rehearse(history: History, autocommit: bool = False) -> Rehearsal:
     """Runs the history on a temporary database without writers."""
     shapes: list[SchemaShape] = [SchemaShape(())]
     with _scratch() as node:
-        for step in steps(history, node, _ignore):
+        for step in steps(history, node, autocommit, _ignore):
             step.perform()
             shapes.append(_shape(step.session) or shapes[-1])
     drops = tuple(dropped(before, after) for before, after in pairwise(shapes))
@@ -127,20 +128,25 @@ def rehearse(history: History) -> Rehearsal:
 
 
 def _perform(
-    history: History, node: Node, executor: WriterPool, rehearsal: Rehearsal, on_outcome: OnOutcome, pause_ms: int
+    history: History,
+    node: Node,
+    executor: WriterPool,
+    rehearsal: Rehearsal,
+    on_outcome: OnOutcome,
+    options: ReplayOptions,
 ) -> None:
     left: set[str] = set()
-    for step in steps(history, node, on_outcome):
+    for step in steps(history, node, options.autocommit, on_outcome):
         # Within a block, other sessions see a dropped table until its end.
         left = {*(left if step.in_block else ()), *rehearsal.dropped_by(step.number)}
         executor.leave(left)
-        threading.Event().wait(pause_ms / 1_000)
+        threading.Event().wait(options.pause_ms / 1_000)
         on_outcome(step.perform())
 
 
 def _expected_schema(history: History) -> Lines:
     with _scratch() as node:
-        for step in steps(history, node, _ignore):
+        for step in steps(history, node, autocommit=True, on_outcome=_ignore):
             step.perform()
         return _schema(node)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -24,14 +23,20 @@ class _Thread(threading.local):
 _THREAD = _Thread()
 
 
-@contextmanager
-def interruptible(check: Callable[[], None]) -> Iterator[None]:
-    """`check` raises when the computation of this thread should end."""
-    before, _THREAD.check = _THREAD.check, check
-    try:
-        yield
-    finally:
-        _THREAD.check = before
+class InterruptedBy:
+    """`check` raises when the computation of this thread should end: `with InterruptedBy(check)`."""
+
+    __slots__ = ("_before", "_check")
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+        self._before: Callable[[], None] | None = None
+
+    def __enter__(self) -> None:
+        self._before, _THREAD.check = _THREAD.check, self._check
+
+    def __exit__(self, *_: object) -> None:
+        _THREAD.check = self._before
 
 
 def check_interrupt() -> None:

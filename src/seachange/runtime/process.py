@@ -12,7 +12,10 @@ _NICER = 10
 _NICEST = 19
 _STATM = Path("/proc/self/statm")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_SPACE = Path("/proc/self/ns/pid")
+_SELF = Path("/proc/self")
+# Process numbers count in the first one, start times in the second one, which old systems lack.
+_NUMBERS = Path("/proc/self/ns/pid")
+_TIMES = Path("/proc/self/ns/time")
 # The start time of a process, in its line of /proc behind the name, which may contain spaces.
 _STARTED = 19
 
@@ -38,7 +41,10 @@ def name_process() -> str:
     """A name of this process that no other process ever has: the machine since its last start, the process number and
     when it began. Empty if the system does not tell."""
     where, number = _place(), os.getpid()
-    return f"{where} {number} {_started(number)}" if where else ""
+    try:
+        return f"{where} {number} {_started(number)}" if where else ""
+    except OSError:
+        return ""
 
 
 def is_gone(name: str) -> bool:
@@ -49,15 +55,30 @@ def is_gone(name: str) -> bool:
     try:
         return _started(int(number)) != started
     except (FileNotFoundError, ProcessLookupError):
-        return True
+        return not _is_number_used(int(number))
     except OSError:
         return False
 
 
-def _place() -> str:
-    """The machine, since its last start, and the processes that are numbered together."""
+def _is_number_used(number: int) -> bool:
+    """/proc may hide the processes of other users; signal 0 reaches none, but tells whether there is one."""
     try:
-        return f"{_BOOT.read_text().strip()} {_SPACE.readlink()}"
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _place() -> str:
+    """The machine, since its last start, and the processes that are numbered and timed together. Empty if /proc shows
+    those of other namespaces, where the same numbers belong to other processes."""
+    try:
+        if str(_SELF.readlink()) != str(os.getpid()):
+            return ""
+        times = _TIMES.readlink() if _TIMES.is_symlink() else ""
+        return f"{_BOOT.read_text().strip()} {_NUMBERS.readlink()} {times}"
     except OSError:
         return ""
 

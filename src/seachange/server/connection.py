@@ -34,7 +34,7 @@ from seachange.sql.parsing.parse import TreeStatement
 from seachange.sql.port.result import Result, ResultColumn
 from seachange.sql.run.describe import gives_rows
 from seachange.sql.run.execute import Prepared
-from seachange.values.timezone import in_zone
+from seachange.values.timezone import InZone
 from seachange.values.types import TEXT, SqlType
 
 _LOG = logging.getLogger(__name__)
@@ -174,7 +174,7 @@ class ClientConnection:
         self._end_implicit()
         self._portals.remove("")
         self._statements.remove("")
-        prepared = self.session.prepare(text)
+        prepared = self.session.prepare_text(text)
         way = find_way(prepared, self.session)
         if not prepared:
             self._out.send(m.EMPTY_QUERY)
@@ -182,7 +182,7 @@ class ClientConnection:
             self._run_whole(prepared)
         elif way is Way.BLOCK:
             for number, statement in enumerate(prepared, 1):
-                self._run_simple(statement, self._block, is_last=number == len(prepared))
+                self._run_simple(statement, self._block, number == len(prepared), prepared[number:])
         else:
             with settings_kept(self.session):
                 for statement in prepared:
@@ -202,7 +202,13 @@ class ClientConnection:
         for result in results:
             self._send_result(result)
 
-    def _run_simple(self, prepared: Prepared, block: ImplicitBlock | None = None, is_last: bool = False) -> None:
+    def _run_simple(
+        self,
+        prepared: Prepared,
+        block: ImplicitBlock | None = None,
+        is_last: bool = False,
+        following: Sequence[Prepared] = (),
+    ) -> None:
         """The last of several statements has succeeded when all of them are committed."""
         if isinstance(prepared.parsed, FetchCursor):
             self._open_portal(prepared.parsed.name)
@@ -212,7 +218,7 @@ class ClientConnection:
             if isinstance(prepared.parsed, CopyStream):
                 result = self._copying.run(prepared.parsed)
             else:
-                result = self.session.execute_prepared(prepared, (), delivery)
+                result = self.session.execute_prepared(prepared, (), delivery, following)
         if is_last:
             self._end_implicit()
         self._send_result(result, delivery)
@@ -271,7 +277,7 @@ class ClientConnection:
         statement = self._statements.get(bind.statement)
         self._check_accepted(statement.prepared)
         types = self._types(statement, len(bind.values))
-        with in_zone(self.session.settings.typed.timezone):
+        with InZone(self.session.settings.typed.timezone):
             values = [decode(*each) for each in zip(types, bind.formats, bind.values, strict=True)]
         self._find_portal(bind.portal)
         self._portals.add(bind.portal, Portal(statement, values, bind.result_formats))

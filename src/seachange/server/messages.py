@@ -27,6 +27,7 @@ _INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struc
 _NULL = b"\xff\xff\xff\xff"
 # The header of every message after start-up: its type byte and its length.
 HEAD_BYTES = 5
+_COPY_DATA = ord("d")
 _ROW_HEAD = struct.Struct(">cih")
 # Precomputed encodings of short lengths.
 _LENGTHS_KEPT = 256
@@ -76,7 +77,23 @@ class FrameReader:
             self._drop()
             return None
         self._at = end
+        if self.is_started and data[at] == _COPY_DATA:
+            return MessageFrame(b"d", self._join_copied(body))
         return MessageFrame(bytes(data[at : body - 4]), bytes(data[body:end]))
+
+    def _join_copied(self, body: int) -> bytes:
+        """The data of a CopyData message and of those that follow it: the boundaries between them mean nothing, and
+        many clients send a message for each row."""
+        data, end = self._data, self._at
+        parts = [data[body:end]]
+        while len(data) >= end + HEAD_BYTES and data[end] == _COPY_DATA:
+            (length,) = _INT32.unpack_from(data, end + 1)
+            body, end = end + HEAD_BYTES, end + 1 + length
+            if not 4 <= length <= self.bytes_max or len(data) < end:
+                break
+            parts.append(data[body:end])
+            self._at = end
+        return b"".join(parts)
 
     def _drop(self) -> None:
         del self._data[: self._at]
@@ -98,8 +115,10 @@ class Body:
         self._position = end
         return taken
 
-    def int16(self) -> int:
-        return int(_INT16.unpack(self.take(2))[0])
+    def int16s(self) -> tuple[int, ...]:
+        """Their count, and so many of them."""
+        count = self.count()
+        return struct.unpack(f">{count}h", self.take(2 * count))
 
     def count(self) -> int:
         """A count, which PostgreSQL sends as an unsigned 16-bit integer."""
@@ -115,12 +134,11 @@ class Body:
         end = self._data.find(b"\0", self._position)
         if end < 0:
             raise errors.ProtocolViolation(detail="invalid string in message")
-        found = decode_text(self.take(end - self._position))
-        self._position = end + 1
-        return found
+        data, self._position = self._data[self._position : end], end + 1
+        return decode_text(data) if data else ""
 
     def value(self) -> bytes | None:
-        size = self.int32()
+        size = int.from_bytes(self.take(4), "big", signed=True)
         return None if size == -1 else self.take(size)
 
     def rest(self) -> bytes:
@@ -199,11 +217,14 @@ class Bind(NamedTuple):
 def read_bind(body: bytes) -> Bind:
     reader = Body(body)
     portal, statement = reader.text(), reader.text()
-    formats = tuple(reader.int16() for _ in range(reader.count()))
-    values = tuple(reader.value() for _ in range(reader.count()))
-    result_formats = tuple(reader.int16() for _ in range(reader.count()))
+    formats = reader.int16s()
+    values = tuple([reader.value() for _ in range(reader.count())])
+    result_formats = reader.int16s()
     reader.end()
     return Bind(portal, statement, spread_formats(formats, len(values)), values, result_formats)
+
+
+_FORMATS = frozenset({0, 1})
 
 
 def spread_formats(formats: Sequence[int], count: int) -> tuple[int, ...]:
@@ -214,7 +235,7 @@ def spread_formats(formats: Sequence[int], count: int) -> tuple[int, ...]:
         formats = (formats[0],) * count
     if len(formats) != count:
         raise errors.ProtocolViolation(detail=f"{len(formats)} formats for {count} values")
-    if any(form not in (0, 1) for form in formats):
+    if not _FORMATS.issuperset(formats):
         raise errors.InvalidParameterValue(detail="a format is 0 for text or 1 for binary")
     return tuple(formats)
 

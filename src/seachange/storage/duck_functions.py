@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
+from importlib.resources import files
 from typing import Any, Final
 
 import duckdb
@@ -172,14 +173,6 @@ _IN_DEGREES: Final[dict[str, str]] = {
     "atan2d": "(y, x) AS round(degrees(atan2(y, x)), 13)",
 }
 
-# OVERLAPS: a period includes its start but not its end, unless they are equal. One bound may be NULL.
-_OVERLAP: Final = """(s, e, t, f) AS CASE
-    WHEN least(s, e) > least(t, f) THEN CASE WHEN t IS NULL OR f IS NULL THEN NULL
-        WHEN least(s, e) < greatest(t, f) THEN true WHEN s IS NULL OR e IS NULL THEN NULL ELSE false END
-    WHEN least(s, e) < least(t, f) THEN CASE WHEN s IS NULL OR e IS NULL THEN NULL
-        WHEN least(t, f) < greatest(s, e) THEN true WHEN t IS NULL OR f IS NULL THEN NULL ELSE false END
-    WHEN s IS NOT NULL AND e IS NOT NULL AND t IS NOT NULL AND f IS NOT NULL THEN true END"""
-
 
 def _match_each(operator: str, quantifier: str) -> str:
     join, none = ("OR", "false") if quantifier == "any" else ("AND", "true")
@@ -193,133 +186,46 @@ _LISTED_DOCUMENTS: Final = (
 )
 
 
-def _written(name: str) -> tuple[str, tuple[str, ...]]:
+def _written(name: str) -> str:
     """The JSON text of any value."""
-    written = f"{PREFIX}written_{name}"
     return (
         "(x) AS CASE WHEN typeof(x) = 'JSON' THEN TRY_CAST(x AS VARCHAR)"
         f" WHEN typeof(x) = 'JSON[]' THEN {_LISTED_DOCUMENTS}"
-        f" ELSE {written}(CAST(to_json(x) AS VARCHAR), typeof(x)) END",
-        (written,),
+        f" ELSE {PREFIX}written_{name}(CAST(to_json(x) AS VARCHAR), typeof(x)) END"
     )
 
 
-# Functions that depend on the types of their arguments, or combine DuckDB's own: their definitions, and the functions
-# above that they call.
-_MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    PREFIX + "to_char": (
-        f"(x TIMESTAMP, f) AS {PREFIX}write_moment(x, f),"
-        f"(x DATE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
-        f"(x TIMESTAMP WITH TIME ZONE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
-        f"(x INTERVAL, f) AS {PREFIX}write_interval({interval_text('x')}, f),"
-        f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
-        (PREFIX + "write_moment", PREFIX + "write_interval", PREFIX + "write_number"),
-    ),
+def _read_macros() -> dict[str, str]:
+    text = re.sub(r"(?m)^--.*\n", "", files("seachange.storage").joinpath("macros.sql").read_text())
+    macros = (re.match(r"\s*(\w+)(.*)", each, re.DOTALL) for each in text.split(";\n"))
+    return {macro[1]: macro[2] for macro in macros if macro is not None}
+
+
+# Functions that depend on the types of their arguments, or combine DuckDB's own, with their definitions.
+_MACROS: Final[dict[str, str]] = {
+    **_read_macros(),
+    PREFIX + "to_char": f"(x TIMESTAMP, f) AS {PREFIX}write_moment(x, f),"
+    f"(x DATE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
+    f"(x TIMESTAMP WITH TIME ZONE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
+    f"(x INTERVAL, f) AS {PREFIX}write_interval({interval_text('x')}, f),"
+    f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
     # typeof is a constant for DuckDB, so that only one branch is left. A value without a cast to the type is NULL
     # there.
-    PREFIX + "text": (
-        f"(x) AS CASE WHEN typeof(x) IN ({', '.join(repr(t) for t in SHOWN_TYPES)})"
-        f" THEN {PREFIX}show_scalar(CAST(x AS VARCHAR), typeof(x))"
-        f" WHEN typeof(x) LIKE '%[]' AND typeof(x) NOT LIKE '%[][]'"
-        f" THEN {PREFIX}show_list(TRY_CAST(x AS VARCHAR[]), typeof(x)) ELSE CAST(x AS VARCHAR) END",
-        (PREFIX + "show_scalar", PREFIX + "show_list"),
-    ),
-    # As concat and format show values.
-    PREFIX + "shown": (
-        f"(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN left(CAST(x AS VARCHAR), 1) ELSE {PREFIX}text(x) END",
-        (PREFIX + "text",),
-    ),
-    PREFIX + "without_null": ("(l, n) AS list_transform(l, lambda item: nullif(item, n))", ()),
-    PREFIX + "positions": (
-        "(l, v) AS list_filter(generate_series(1, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v)",
-        (),
-    ),
-    PREFIX + "replaced": (
-        "(l, v, w) AS list_transform(l, lambda item: CASE WHEN item IS NOT DISTINCT FROM v THEN w ELSE item END)",
-        (),
-    ),
+    PREFIX + "text": f"(x) AS CASE WHEN typeof(x) IN ({', '.join(repr(t) for t in SHOWN_TYPES)})"
+    f" THEN {PREFIX}show_scalar(CAST(x AS VARCHAR), typeof(x))"
+    f" WHEN typeof(x) LIKE '%[]' AND typeof(x) NOT LIKE '%[][]'"
+    f" THEN {PREFIX}show_list(TRY_CAST(x AS VARCHAR[]), typeof(x)) ELSE CAST(x AS VARCHAR) END",
     **{
-        f"{PREFIX}{operator.lower()}_{quantifier}": (_match_each(operator, quantifier), ())
+        f"{PREFIX}{operator.lower()}_{quantifier}": _match_each(operator, quantifier)
         for operator in ("LIKE", "ILIKE")
         for quantifier in ("any", "all")
     },
     **{f"{PREFIX}to_{name}": _written(name) for name in ("json", "jsonb", "array")},
-    PREFIX + "json_array": (
-        "(l) AS '[' || array_to_string(list_transform(l, lambda item: coalesce(item, 'null')), ', ') || ']'",
-        (),
-    ),
-    **{PREFIX + name: (definition, ()) for name, definition in _IN_DEGREES.items()},
-    PREFIX + "period_end": ("(s, e INTERVAL) AS s + e, (s, e) AS e", ()),
-    PREFIX + "overlapping": (_OVERLAP, ()),
-    PREFIX + "overlaps": (
-        f"(s, e, t, f) AS {PREFIX}overlapping(s, {PREFIX}period_end(s, e), t, {PREFIX}period_end(t, f))",
-        (PREFIX + "overlapping", PREFIX + "period_end"),
-    ),
-    # Transposes a list of columns to a list of rows.
-    PREFIX + "turned": (
-        "(columns) AS list_transform(generate_series(1, len(columns[1])),"
-        " lambda i: list_transform(columns, lambda listed: listed[i]))",
-        (),
-    ),
-    PREFIX + "position_from": (
-        "(l, v, s) AS list_filter(generate_series(s, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v)[1]",
-        (),
-    ),
-    PREFIX + "dimensions": ("(l) AS CASE WHEN len(l) > 0 THEN '[1:' || len(l) || ']' END", ()),
-    PREFIX + "bucket": ("(x, bounds) AS CAST(len(list_filter(bounds, lambda bound: bound <= x)) AS INTEGER)", ()),
-    # 32 bits, unless it is a bigint.
-    PREFIX + "hex": (
-        "(x) AS CASE WHEN typeof(x) = 'BIGINT' THEN lower(to_hex(x)) ELSE right(lower(to_hex(x)), 8) END",
-        (),
-    ),
-    PREFIX + "subscripts": (
-        "(l, d) AS CAST(generate_series(1, CASE WHEN d = 1 THEN len(l) ELSE 0 END) AS INTEGER[])",
-        (),
-    ),
-    PREFIX + "series": (
-        "(a, b, s) AS list_transform(generate_series(0, least(CAST(floor((b - a) / s) AS BIGINT), 8388608)),"
-        " lambda i: a + i * s)",
-        (),
-    ),
-    PREFIX + "truncated": (
-        "(u, x DATE) AS date_trunc(u, CAST(x AS TIMESTAMP WITH TIME ZONE)), (u, x) AS date_trunc(u, x)",
-        (),
-    ),
-    PREFIX + "time": (
-        "(x TIMESTAMP WITH TIME ZONE) AS CAST(CAST(x AS TIMESTAMP) AS TIME), (x) AS CAST(x AS TIME)",
-        (),
-    ),
-    PREFIX + "joined": ("(a, b) AS CASE WHEN a IS NOT NULL OR b IS NOT NULL THEN list_concat(a, b) END", ()),
-    PREFIX + "removed": ("(l, v) AS list_filter(l, lambda item: item IS DISTINCT FROM v)", ()),
-    # The arguments of VARIADIC.
-    PREFIX + "texts": (f"(l) AS list_transform(l, lambda item: {PREFIX}shown(item))", (PREFIX + "shown",)),
-    PREFIX + "concatenated": (
-        "(s, l) AS CASE WHEN s IS NOT NULL AND l IS NOT NULL"
-        f" THEN coalesce(array_to_string({PREFIX}texts(l), s), '') END",
-        (PREFIX + "texts",),
-    ),
-    PREFIX + "count_nulls": ("(l) AS CAST(len(list_filter(l, lambda item: item IS NULL)) AS INTEGER)", ()),
-    PREFIX + "count_values": ("(l) AS CAST(len(list_filter(l, lambda item: item IS NOT NULL)) AS INTEGER)", ()),
-    # Ordered by a random number for each item.
-    PREFIX + "shuffled": (
-        "(l) AS list_transform(list_sort(list_transform(l, lambda item: {'drawn': random(), 'item': item})),"
-        " lambda pair: pair.item)",
-        (),
-    ),
-    PREFIX + "sampled": (
-        "(l, n) AS CASE WHEN n BETWEEN 0 AND len(l)"
-        f" THEN list_slice({PREFIX}shuffled(l), 1, n) ELSE error('{SAMPLE_PHRASE}') END",
-        (PREFIX + "shuffled",),
-    ),
+    **{PREFIX + name: definition for name, definition in _IN_DEGREES.items()},
+    PREFIX + "sampled": "(l, n) AS CASE WHEN n BETWEEN 0 AND len(l)"
+    f" THEN list_slice({PREFIX}shuffled(l), 1, n) ELSE error('{SAMPLE_PHRASE}') END",
     # See `complaint`; of few digits, so that the type of the surrounding expression does not change.
-    COMPLAIN: (f"(words) AS CAST('{COMPLAINT}' || words AS TINYINT)", ()),
-    # The Box-Muller transform.
-    PREFIX + "random_normal": ("(m, s) AS m + s * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())", ()),
-    PREFIX + "filled": (
-        "(v, n) AS list_transform(generate_series(1, CASE WHEN n > 8388608"
-        " THEN error('a list exceeds the limit of 8388608 items') ELSE n END), lambda i: v)",
-        (),
-    ),
+    COMPLAIN: f"(words) AS CAST('{COMPLAINT}' || words AS TINYINT)",
 }
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}
 
@@ -345,9 +251,8 @@ def _learn(connection: duckdb.DuckDBPyConnection, name: str) -> None:
         # Concurrent creation would be a conflict in DuckDB's catalog.
         with _LOCK, suppress(duckdb.NotImplementedException, duckdb.CatalogException):
             make_vector_function(connection, name)
-    elif (macro := _MACROS.get(name) or macro_definition(name)) is not None:
-        definition, uses = macro
-        for used in uses:
+    elif (definition := _MACROS.get(name) or macro_definition(name)) is not None:
+        for used in _CALLED.findall(definition):
             _learn(connection, used)
         _define(connection, name, definition)
 

@@ -56,13 +56,13 @@ def numeric_name(calculation: str, *scales: int) -> str:
     return f"{_CALL}numeric_{calculation}_{'_'.join(map(str, scales))}"
 
 
-def macro_definition(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The definition of such a name, and the function that it calls; None for other names."""
+def macro_definition(name: str) -> str | None:
+    """The definition of such a name; None for other names."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
     if match[1] == _COMMON:
-        return f"(x) AS CAST(x AS DECIMAL({NUMERIC_PRECISION_MAX},{_scales(match)[0]}))", ()
+        return f"(x) AS CAST(x AS DECIMAL({NUMERIC_PRECISION_MAX},{_scales(match)[0]}))"
     scales = _scales(match)[:-1]
     parameters = [f"x{place}" for place in range(len(scales))]
     operands = [_operand(*each) for each in zip(parameters, scales, strict=True)]
@@ -70,8 +70,7 @@ def macro_definition(name: str) -> tuple[str, tuple[str, ...]] | None:
         operands[0] = f"nullif({operands[0]}, 1)"
     if match[1] in _GATHERED:
         parameters = ["x", *parameters]
-    vector = f"{_CALL}vector_{match[1]}{match[2]}"
-    return f"({', '.join(parameters)}) AS {vector}({', '.join(operands)})", (vector,)
+    return f"({', '.join(parameters)}) AS {_CALL}vector_{match[1]}{match[2]}({', '.join(operands)})"
 
 
 def _scales(match: re.Match[str]) -> list[int]:

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq
+from seachange.model.ids import GenerationId, IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.int_buffer import IntBuffer
@@ -193,6 +193,10 @@ class IndexImage:
     @property
     def rows_in_files(self) -> int:
         return sum(f.segment.rows for f in self._files)
+
+    @property
+    def segment_ids(self) -> frozenset[SegmentId]:
+        return frozenset(segment.id for segment in (*(f.segment for f in self._files), *self._tombstones))
 
     # Following the log.
 

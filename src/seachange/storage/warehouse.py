@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,13 +86,18 @@ class Warehouse:
         self._verified.update((file.id, file.checksum) for file in files)
 
     def forget(self, segment_id: SegmentId) -> None:
-        """Drops everything cached for a segment; its file stays."""
-        with self._lock:
-            for name in [name for name in self._readers if name[0] == segment_id]:
-                del self._readers[name]
+        """Drops everything known of a segment; its file stays."""
+        self.release({segment_id})
         self._verified.pop(segment_id, None)
-        self._decoded.forget(segment_id)
-        self.patched.forget(segment_id)
+
+    def release(self, segment_ids: Set[SegmentId]) -> None:
+        """Closes the files, and frees what was read from them. They can be read again."""
+        with self._lock:
+            for name in [name for name in self._readers if name[0] in segment_ids]:
+                del self._readers[name]
+        for segment_id in segment_ids:
+            self._decoded.forget(segment_id)
+            self.patched.forget(segment_id)
 
     def delete(self, segment_id: SegmentId) -> None:
         self.forget(segment_id)

@@ -156,20 +156,23 @@ def _same(one: Any, other: Any) -> bool:
 
 def has_key(document: str, key: str) -> bool:
     """`?`: a key of an object, a string in an array, or the string itself."""
-    value = parse_json(document)
-    if isinstance(value, str):
-        return value == key
-    if isinstance(value, dict):
-        return key in value
-    return isinstance(value, list) and any(isinstance(element, str) and element == key for element in value)
+    return key in _keys(document)
 
 
 def has_any_key(document: str, keys: Sequence[str | None]) -> bool:
-    return any(has_key(document, key) for key in keys if key is not None)
+    return not _keys(document).isdisjoint(keys)
 
 
 def has_all_keys(document: str, keys: Sequence[str | None]) -> bool:
-    return all(has_key(document, key) for key in keys if key is not None)
+    return _keys(document).issuperset(key for key in keys if key is not None)
+
+
+def _keys(document: str) -> set[str]:
+    value = parse_json(document)
+    if isinstance(value, dict):
+        return set(value)
+    elements = value if isinstance(value, list) else [value]
+    return {element for element in elements if isinstance(element, str)}
 
 
 def concatenate(document: str, other: str) -> str:
@@ -183,17 +186,15 @@ def concatenate(document: str, other: str) -> str:
 
 def without_key(document: str, key: str) -> str:
     """`-` with a text."""
-    value = _container(document)
-    if isinstance(value, dict):
-        return show_json({name: inner for name, inner in value.items() if name != key})
-    return show_json([element for element in value if not (isinstance(element, str) and element == key)])
+    return without_keys(document, (key,))
 
 
 def without_keys(document: str, keys: Sequence[str | None]) -> str:
-    for key in keys:
-        if key is not None:
-            document = without_key(document, key)
-    return document
+    """`-` with an array of texts."""
+    value, dropped = _container(document), frozenset(keys)
+    if isinstance(value, dict):
+        return show_json({name: inner for name, inner in value.items() if name not in dropped})
+    return show_json([element for element in value if not (isinstance(element, str) and element in dropped)])
 
 
 def without_element(document: str, place: int) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -27,13 +25,19 @@ def session_zone() -> str:
     return _session_zone.get()
 
 
-@contextmanager
-def in_zone(name: str) -> Iterator[None]:
-    token = _session_zone.set(name)
-    try:
-        yield
-    finally:
-        _session_zone.reset(token)
+class InZone:
+    """`with InZone(name)`: that is the zone of the session."""
+
+    __slots__ = ("_before", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._before = _session_zone.set(self._name)
+
+    def __exit__(self, *_: object) -> None:
+        _session_zone.reset(self._before)
 
 
 def find_zone(name: str) -> dt.tzinfo:

@@ -22,11 +22,10 @@ from seachange.model.segments import IndexContents
 from seachange.model.states import READABLE
 from seachange.verify.anomalies import Anomaly, AnomalyKind, Coverage
 from seachange.verify.files import FATAL, check_files, check_folder
-from seachange.verify.keywise import KeywiseComparison
+from seachange.verify.keywise import KeywiseComparison, choose_ranges, split_ranges, stored_rows
 from seachange.verify.port import CheckedDatabase, Snapshot
 from seachange.verify.reference import Reference, ReferenceReader
 from seachange.verify.rule_keys import RuleKeys, RuleSets
-from seachange.verify.sampling import choose_ranges, split_ranges, stored_rows
 from seachange.verify.sets import ANOMALIES_MAX, SetComparison
 from seachange.verify.subject import CheckedIndex
 

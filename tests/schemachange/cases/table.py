@@ -31,7 +31,7 @@ CASES = (
         at_once=True,
         none=("select id from t where id <> 1",),
     ),
-    Case("truncate", "truncate t", "", at_once=True, refuses=TRY_AGAIN, twin="delete from w"),
+    Case("truncate", "truncate t", "", at_once=True, refuses=TRY_AGAIN, waits=True, twin="delete from w"),
     Case(
         "truncate with indexes",
         "truncate t",
@@ -39,6 +39,7 @@ CASES = (
         setup=("create unique index i on t (a)", "create index j on t (b) where c > 1"),
         at_once=True,
         refuses=TRY_AGAIN,
+        waits=True,
         twin="delete from w",
     ),
     Case(
@@ -52,6 +53,7 @@ CASES = (
         ),
         at_once=True,
         refuses=TRY_AGAIN,
+        waits=True,
         twin="delete from w",
         none=("select id from k",),
     ),
@@ -64,6 +66,7 @@ CASES = (
         at_once=True,
         repeats=True,
         refuses=TRY_AGAIN,
+        waits=True,
     ),
     Case(
         "drop table",
@@ -71,6 +74,7 @@ CASES = (
         _GONE,
         at_once=True,
         refuses=TRY_AGAIN,
+        waits=True,
     ),
     Case(
         "drop table that others refer to",
@@ -79,6 +83,7 @@ CASES = (
         setup=("create table k (id int primary key, t int references t)", "create view v as select a from t"),
         at_once=True,
         refuses=TRY_AGAIN,
+        waits=True,
     ),
     Case(
         "drop schema with the table",
@@ -97,6 +102,7 @@ CASES = (
         ),
         at_once=True,
         refuses=TRY_AGAIN,
+        waits=True,
         none=(
             "select oid from pg_namespace where nspname = 's'",
             "select oid from pg_class where relname in ('k', 'v')",

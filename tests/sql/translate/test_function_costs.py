@@ -129,6 +129,38 @@ def test_ordinary_calls_are_not_limited(session: Session, call: str, result: obj
     assert found == result or float(str(found)) == result
 
 
+@pytest.mark.parametrize("call", ["regexp_count(%s, %s)", "regexp_replace(%s, %s, 'x', 'g')"])
+def test_a_long_pattern_is_refused_for_a_long_text(session: Session, call: str):
+    text, pattern = "repeat('a', 1000000)", "repeat('(', 200) || 'b' || repeat(')', 200)"
+    with pytest.raises(errors.ProgramLimitExceeded):
+        session.execute(f"select {call % (text, pattern)}")
+    assert session.execute(f"select {call % ('left(' + text + ', 100)', pattern)} is not null").rows == [(True,)]
+
+
+KEYS = "(select jsonb_object_agg('k' || i, i) from generate_series(1, 20000) g(i))"
+NAMES = "(select array_agg('x' || i) from generate_series(1, 20000) g(i))"
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        (f"{KEYS} ?| {NAMES}", False),
+        (f"{KEYS} ?& (select array_agg('k' || i) from generate_series(1, 20000) g(i))", True),
+        (f"{KEYS} - {NAMES}::text[] = {KEYS}", True),
+    ],
+)
+def test_a_document_is_parsed_once_for_all_keys(session: Session, call: str, result: bool):
+    started = time.process_time()
+    assert session.execute(f"select {call}").rows == [(result,)]
+    assert time.process_time() - started < CPU_S_MAX
+
+
+@pytest.mark.parametrize("depth", [500, 5_000])
+def test_a_document_that_is_nested_too_deeply_is_refused(session: Session, depth: int):
+    with pytest.raises(errors.StatementTooComplex):
+        session.execute(f"select (repeat('[', {depth}) || repeat(']', {depth}))::jsonb")
+
+
 def test_which_patterns_take_linear_time():
     assert all(map(is_linear, [",", r"\s+", "a[b-d]*", "(?s)a.c", "[^,]+", r"\.", "", "^a"]))
     assert not any(map(is_linear, ["a*b", "a|b", "(ab)+", "a{1,9}b", "a?b", r"(a)\1", None]))

@@ -5,7 +5,15 @@ import pytest
 from seachange.cli.verify import parse_ddl
 from seachange.verify.model.check import check_scenario
 from seachange.verify.model.explore import Exploration
-from seachange.verify.model.mutants import BLOCK_MUTANTS, CLASSIC_MUTANTS, MUTANTS, PAIRS, SPARE, shown_by
+from seachange.verify.model.mutants import (
+    BESIDE_MUTANTS,
+    BLOCK_MUTANTS,
+    CLASSIC_MUTANTS,
+    MUTANTS,
+    PAIRS,
+    SPARE,
+    shown_by,
+)
 from seachange.verify.model.scenario import Protocol, Scenario, Size, build_model
 from seachange.verify.model.scenarios import BLOCK_SCENARIOS, mutants_of, scenarios_of
 
@@ -52,6 +60,9 @@ BLOCK_LENGTHS = {
     "record-outside-lock": 7,
     "silent-keys": 13,
     "hard-keys": 7,
+    "skip-key-share-in-block": 8,
+    "silent-references": 10,
+    "own-references-unchecked": 9,
     "unchecked-rebase": 9,
     "own-rows-not-rebased": 8,
     "old-image-at-snapshot": 10,
@@ -61,6 +72,12 @@ BLOCK_LENGTHS = {
     "leftovers": 2,
     "leftovers-of-savepoint": 5,
     "late-commit": 11,
+}
+BESIDE_LENGTHS = {
+    "no-exclusion": 5,
+    "planned-from-other": 9,
+    "forgotten-publication": 7,
+    "shared-snapshot": 8,
 }
 CLASSIC_LENGTHS = {"skip-delete-only": 3, "skip-write-only": 9, "skip-enforced": 14, "no-drain-no-refit": 5}
 
@@ -120,6 +137,13 @@ def test_a_safeguard_of_blocks_is_needed(broken):
     assert len(result.trace) == BLOCK_LENGTHS[broken]
 
 
+@pytest.mark.parametrize("broken", BESIDE_LENGTHS)
+def test_a_safeguard_of_jobs_side_by_side_is_needed(broken):
+    result = caught(Protocol.SEACHANGE, (broken,))
+    assert result.problem
+    assert len(result.trace) == BESIDE_LENGTHS[broken]
+
+
 def test_block_can_fix_the_rows_and_commit_its_constraint():
     scenario = next(s for s in BLOCK_SCENARIOS if s.name == "fix the rows and add a CHECK in a block")
     model = build_model(scenario, Protocol.SEACHANGE, (), parse_ddl)
@@ -145,6 +169,7 @@ def test_every_mutant_is_tried():
     assert {*LENGTHS} == {*MUTANTS} - SPARE | {",".join(pair) for pair in PAIRS}
     assert {*CLASSIC_LENGTHS} == {*CLASSIC_MUTANTS}
     assert {*BLOCK_LENGTHS} == {*BLOCK_MUTANTS}
+    assert {*BESIDE_LENGTHS} == {*BESIDE_MUTANTS}
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=",".join)

@@ -13,6 +13,8 @@ from tests.verify.replay.translations import Translation
 from tests.verify.replay.walks import Step, Subject, Walk
 
 WRITES = ("commit", "write")
+# Changes that wait for the transactions which have written to the table. All steps are taken in one thread.
+WAITING = ("drop table", "truncate")
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class Actors:
         # Nor does a writer of the model wait for others: nothing is contended.
         node.epoch.contention = Contention(node.parts.clock)
         session = Session(node)
-        early = who in self._writes and int(who[1:]) % 2 == self._early
+        early = who in self._writes and int(who[1:]) % 2 == self._early and not self._is_waited_for
         self.writers[who] = writer = Writer(session, early)
         # At READ COMMITTED a block would be run again where the model refuses its commit.
         session.execute("begin isolation level repeatable read")
@@ -72,6 +74,10 @@ class Actors:
             writer.send(self._translation.statement(self._writes[who]))
         else:
             session.execute("select 1")
+
+    @property
+    def _is_waited_for(self) -> bool:
+        return any(change.startswith(WAITING) for change in self._subject.scenario.changes)
 
     def _free_node(self) -> Node:
         taken = {id(writer.session.node) for writer in self.writers.values()}

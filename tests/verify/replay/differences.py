@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from seachange.model.change import elements
-from seachange.verify.model.refusals import Refusal
+from seachange.verify.model.explore import Refusal
 
 # What descriptors do not show: data is deleted when the collector finds that no transaction can read it, a parent's end
 # of a foreign key follows from the child's, and the owner of a dropped table does not matter.

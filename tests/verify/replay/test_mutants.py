@@ -11,7 +11,7 @@ from seachange.changer import runner
 from seachange.changer.job import Job
 from seachange.engine.transaction import submit
 from seachange.engine.transaction.rebase import Rebase
-from seachange.model.codecs.object_json import decode_descriptor
+from seachange.model.codecs.descriptor_json import KEPT
 from seachange.model.schema.descriptor import Table
 from seachange.model.states import BEHAVIOUR, Checking, State
 from seachange.planner.rules.release import CURRENT
@@ -76,9 +76,9 @@ def _as_of_the_record(job: Job) -> object:
 def break_declared_keys(name: str, patch: pytest.MonkeyPatch) -> None:
     declare = submit._add_hashes
 
-    def declare_what_is_checked(draft, plan, op, encoded, entry):
+    def declare_what_is_checked(txn, draft, plan, op, encoded, entry):
         if plan.holds_rows or BEHAVIOUR[plan.index.state].checks is Checking.REFUSED:
-            declare(draft, plan, op, encoded, entry)
+            declare(txn, draft, plan, op, encoded, entry)
 
     patch.setattr(submit, "_add_hashes", declare_what_is_checked)
 
@@ -106,9 +106,9 @@ BREAKS: dict[str, Callable[[str, pytest.MonkeyPatch], None]] = {
 @pytest.fixture
 def nothing_derived() -> Iterator[None]:
     """Tables keep what follows from the states of their parts, and are themselves kept by their texts."""
-    decode_descriptor.cache_clear()
+    KEPT.clear()
     yield
-    decode_descriptor.cache_clear()
+    KEPT.clear()
 
 
 @pytest.mark.usefixtures("nothing_derived")

@@ -6,10 +6,9 @@ from typing import Any
 
 from seachange.model.change import elements
 from seachange.model.states import State as SchemaState
-from seachange.verify.model.explore import Label, State
+from seachange.verify.model.explore import Label, State, value_at
 from seachange.verify.model.layouts import NULL, SET, seen_at
 from seachange.verify.model.program import Program
-from seachange.verify.model.ranks import value_at
 from seachange.verify.model.references import PARENT
 from seachange.verify.model.row_state import EXPIRED, HEAD, LIVE, OPEN, ROW, VERSION
 from seachange.verify.model.scenario import LayoutFocus, ReferenceFocus, RowFocus

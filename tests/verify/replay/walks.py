@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange.cli.verify import parse_ddl
-from seachange.verify.model.explore import Label, State
+from seachange.verify.model.explore import Label, Refusal, State
 from seachange.verify.model.mutants import Mutant, switches_of
 from seachange.verify.model.program import Act, Program, compile_program
-from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.scenario import (
     ClassicFocus,
     LayoutFocus,
@@ -56,7 +55,8 @@ class Subject:
     is_broken: bool
 
     def position(self, state: State) -> int:
-        return int(state[self.position_at])
+        position = state[self.position_at]
+        return int(position[0] if isinstance(position, tuple) else position)
 
     @property
     def nodes(self) -> int:

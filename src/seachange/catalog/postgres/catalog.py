@@ -3,56 +3,40 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import LiteralString
+from typing import LiteralString, TypeVar
 
 from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.catalog.postgres import jobs, locks, read
 from seachange.catalog.postgres.arrays import Bigints
-from seachange.catalog.postgres.collect import (
-    drop_partitions,
-    read_garbage,
-    read_holdings,
-    read_known_files,
-    read_newest_files,
-    remove_log,
-)
+from seachange.catalog.postgres.collect import drop_partitions, read_garbage, remove_log
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
-from seachange.catalog.postgres.connections import DescriptorWatch, Pool
+from seachange.catalog.postgres.connections import Connection, DescriptorWatch, Pool, one_snapshot
 from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
-from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
-from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
+from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, write_sequence
+from seachange.catalog.reads import CatalogReads, Query
+from seachange.catalog.rows import BURNED_KEPT_US, Row, check_request
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
-from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import (
-    CatalogTableLocks,
-    LockHeld,
-    LockOwner,
-    LockPolicy,
-    LockQueues,
-    LocksTaken,
-    LockWait,
-    LockWish,
-)
-from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
+from seachange.model.jobs import NO_JOB, JobId, JobRequest
+from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
+from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome, RecordedViolation
 from seachange.model.pace import Pace
-from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
-from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
+
+T = TypeVar("T")
 
 # How long the outcome of a commit with a lost connection is queried before it is reported as unknown.
 PATIENCE_S = 30.0
 RETRY_S = 0.1
 _US = 1_000_000
 
-_IDENTITY = "SELECT database_id FROM seachange.sequencer"
 _BIND = "UPDATE seachange.sequencer SET database_id = %s WHERE database_id IS NULL"
 _REGISTER = "SELECT seachange.register_node(%s, %b, %b, %b)"
 _RELEASE_AGREED = "SELECT release FROM seachange.sequencer"
@@ -66,14 +50,11 @@ _END = "SELECT seachange.end_node(%b)"
 _ANY_EXPIRED = """SELECT 1 FROM seachange.node
     WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
 _EXPIRE = "SELECT seachange.expire_nodes()"
-_NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
-    release, latency_us, usual_us, answered FROM seachange.node ORDER BY epoch"""
 _HEAD = "SELECT seachange.head()"
 _FLOOR = "SELECT floor FROM seachange.sequencer"
 _SEQUENCE_AT = "SELECT seachange.sequence_at(%b)"
 _ALLOCATE = """UPDATE seachange.sequencer SET next_id = next_id + %b
     RETURNING next_id - %b"""
-_MIN_VERSIONS = "SELECT id, min_version FROM seachange.descriptor WHERE min_version > 0"
 _RESERVE = "SELECT seachange.reserve_segments(%b, %b)"
 _ABANDON = """WITH abandoned AS (DELETE FROM seachange.intent
         WHERE epoch = %b AND segment_id = ANY(%b) RETURNING segment_id)
@@ -85,7 +66,7 @@ _CLAIM = "SELECT seachange.claim(%b, %s)"
 _RELEASE = "DELETE FROM seachange.claim WHERE resource = %s AND epoch = %b"
 
 
-class PostgresCatalog:
+class PostgresCatalog(CatalogReads):
     """The catalog in one database, in its schema `seachange`."""
 
     def __init__(self, url: str, clock: Clock, patience_s: float = PATIENCE_S, creates: bool = True) -> None:
@@ -111,10 +92,17 @@ class PostgresCatalog:
         self._pool.close()
         self._pulse.close()
 
-    def identity(self) -> str | None:
-        (found,) = self._row(_IDENTITY)
-        assert found is None or isinstance(found, str)
-        return found
+    _numbers = tuple
+
+    def _read(self, work: Callable[[Query], T], snapshot: bool = False) -> T:
+        def run(db: Connection) -> T:
+            with one_snapshot(db) if snapshot else nullcontext():
+                return work(partial(read.query, db))
+
+        return self._pool.run(run)
+
+    def _index_batches(self, query: Query, index_id: IndexId, base: int, at: Seq) -> list[Row]:
+        return query(read.INDEX_BATCHES, index_id, base, at)
 
     def bind(self, identity: str) -> str:
         self._do(_BIND, identity)
@@ -171,9 +159,6 @@ class PostgresCatalog:
             return ()
         rows = self._pulse.run(lambda db: read.query(db, _EXPIRE))
         return tuple(sorted(Epoch(epoch) for (epoch,) in rows))
-
-    def nodes(self) -> tuple[NodeRecord, ...]:
-        return tuple(map(node_from, self._pool.run(lambda db: read.query(db, _NODES))))
 
     def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
         if not requests:
@@ -267,9 +252,6 @@ class PostgresCatalog:
     def lock_queues(self) -> LockQueues:
         return self._pool.run(locks.read_queues)
 
-    def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
-        return self._pool.run(lambda db: locks.read_holders(db, key))
-
     def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
         return self._pool.run(lambda db: locks.request_lock(db, epoch, owner, wish))
 
@@ -282,18 +264,6 @@ class PostgresCatalog:
     def sequence_at(self, timestamp_us: int) -> Seq:
         return Seq(self._known(_SEQUENCE_AT, timestamp_us))
 
-    def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
-        return self._pool.run(lambda db: read.read_descriptors(db, epoch, at))
-
-    def dropped(self) -> tuple[DroppedDescriptor, ...]:
-        return self._pool.run(read.read_dropped)
-
-    def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
-        return self._pool.run(lambda db: read.read_contents(db, epoch, index_id, at))
-
-    def newest_generation(self, index_id: IndexId) -> Generation | None:
-        return self._pool.run(lambda db: read.read_newest_generation(db, index_id))
-
     def allocate_ids(self, count: int) -> range:
         first = self._known(_ALLOCATE, count, count)
         return range(first, first + count)
@@ -301,18 +271,11 @@ class PostgresCatalog:
     def draw_sequence(self, id_: DescriptorId, run: int, limits: SequenceLimits, count: int) -> SequenceBlock:
         return self._pool.run(lambda db: draw_sequence(db, id_, run, limits, count))
 
-    def sequence_state(self, id_: DescriptorId, run: int) -> SequenceState | None:
-        return self._pool.run(lambda db: read_sequence(db, id_, run))
-
     def set_sequence(self, id_: DescriptorId, run: int, state: SequenceState) -> None:
         self._pool.run(lambda db: write_sequence(db, id_, run, state))
 
     def move_sequence(self, id_: DescriptorId, run: int, expected: SequenceState, state: SequenceState) -> bool:
         return self._pool.run(lambda db: move_sequence(db, id_, run, expected, state))
-
-    def min_versions(self) -> dict[DescriptorId, int]:
-        rows = self._pool.run(lambda db: read.query(db, _MIN_VERSIONS))
-        return {DescriptorId(id_): version for id_, version in rows}
 
     def reserve_segments(self, epoch: Epoch, count: int) -> range:
         first = self._number(_RESERVE, epoch, count)
@@ -336,15 +299,6 @@ class PostgresCatalog:
     def forget_files(self, ids: Sequence[SegmentId]) -> None:
         self._do(_FORGET_FILES, Bigints(ids))
 
-    def holdings(self) -> Holdings:
-        return self._pool.run(read_holdings)
-
-    def known_files(self) -> KnownFiles:
-        return self._pool.run(read_known_files)
-
-    def newest_files(self, most: int) -> tuple[SegmentId, ...]:
-        return self._pool.run(partial(read_newest_files, most=most))
-
     def copy_to(self, folder: Path) -> Seq:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))
 
@@ -364,12 +318,6 @@ class PostgresCatalog:
     def new_job_id(self) -> JobId:
         return self._pool.run(jobs.take_id)
 
-    def jobs(self, unfinished: bool = False) -> tuple[JobRecord, ...]:
-        return self._pool.run(lambda db: jobs.read_jobs(db, unfinished))
-
-    def job(self, job_id: JobId) -> JobRecord | None:
-        return self._pool.run(lambda db: jobs.read_job(db, job_id))
-
     def request_job(self, job_id: JobId, request: JobRequest) -> bool:
         return self._pool.run(lambda db: jobs.ask(db, job_id, request))
 
@@ -378,6 +326,3 @@ class PostgresCatalog:
 
     def log_event(self, text: str, job_id: JobId = NO_JOB) -> None:
         self._pool.run(lambda db: jobs.log_event(db, job_id, text))
-
-    def events(self) -> tuple[Event, ...]:
-        return self._pool.run(jobs.read_events)

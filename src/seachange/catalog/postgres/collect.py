@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from seachange.catalog.postgres.connections import Connection, one_snapshot
+from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.postgres.read import query
 from seachange.catalog.rows import SLICE_ROWS
 from seachange.model.ids import SegmentId
-from seachange.model.segments import AttachedFile, Holdings, KnownFiles
 
 # Only one collector drops partitions at a time.
 _TRY_LOCK = "SELECT pg_try_advisory_lock(5873429021877)"
@@ -33,22 +32,6 @@ _FORGET_PARTITION = "DELETE FROM seachange.batch_partition WHERE first = %b"
 _FORGET_OWNERS = """DELETE FROM seachange.index_owner o
     WHERE o.dropped < (SELECT min(p.first) FROM seachange.batch_partition p)"""
 _GARBAGE = "SELECT segment_id FROM seachange.garbage ORDER BY segment_id"
-_HOLDINGS = """WITH newest AS
-        (SELECT index_id, max(id) AS id, max(base) AS base FROM seachange.generation GROUP BY index_id)
-    SELECT count(*), coalesce(sum(s.size_bytes), 0)::bigint,
-        count(CASE WHEN (s.delta IS NULL OR s.delta <= n.base)
-            AND NOT EXISTS (SELECT 1 FROM seachange.generation_member m
-                WHERE m.generation_id = n.id AND m.segment_id = s.id)
-            THEN 1 END),
-        (SELECT count(*) FROM seachange.garbage)
-    FROM seachange.segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
-
-_ATTACHED_FILES = "SELECT id, size_bytes, checksum FROM seachange.segment ORDER BY id"
-_NEWEST_FILES = "SELECT id FROM seachange.segment ORDER BY id DESC LIMIT %b"
-_IN_USE = """SELECT segment_id FROM seachange.intent WHERE seachange.is_live(epoch)
-    UNION SELECT segment_id FROM seachange.job_file"""
-_UNNEEDED = """SELECT segment_id FROM seachange.garbage
-    UNION SELECT segment_id FROM seachange.intent WHERE NOT seachange.is_live(epoch)"""
 
 
 def remove_log(db: Connection, floor: int) -> None:
@@ -81,18 +64,3 @@ def _drop_partition(db: Connection, first: int) -> None:
 
 def read_garbage(db: Connection) -> tuple[SegmentId, ...]:
     return tuple(SegmentId(id_) for (id_,) in query(db, _GARBAGE))
-
-
-def read_holdings(db: Connection) -> Holdings:
-    return Holdings(*query(db, _HOLDINGS)[0])
-
-
-def read_known_files(db: Connection) -> KnownFiles:
-    with one_snapshot(db):
-        attached = tuple(AttachedFile(SegmentId(id_), size, sum_) for id_, size, sum_ in query(db, _ATTACHED_FILES))
-        in_use, garbage = (frozenset(SegmentId(id_) for (id_,) in query(db, text)) for text in (_IN_USE, _UNNEEDED))
-    return KnownFiles(attached, in_use, garbage)
-
-
-def read_newest_files(db: Connection, most: int) -> tuple[SegmentId, ...]:
-    return tuple(SegmentId(id_) for (id_,) in query(db, _NEWEST_FILES, most))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import fields
 from enum import IntEnum
 from itertools import chain
 from typing import Any
@@ -27,8 +28,6 @@ from seachange.catalog.rows import (
 )
 from seachange.model import log
 from seachange.model.ids import DescriptorId, Epoch, Seq
-from seachange.model.jobs import JobChange
-from seachange.model.segments import Segment
 
 # The number of sequences per partition of inline batches.
 PARTITION_SPAN = 50_000
@@ -119,73 +118,37 @@ def send_outcome(db: Connection, commit_id: bytes) -> log.Committed | None:
 
 def _changes(request: log.CommitRequest) -> str | None:
     """The rarely used part of a request, as JSON without empty lists; None if all are empty."""
-    if not has_changes(request):
+    if not has_changes(request) and not request.scopes:
         return None
     deltas = {segment.id for segment in request.segments}
     bases = {m.segment.id: c.base for c in request.generations for m in c.members}
-    segments = attached_segments(request)
-    changes = {
+    changes: dict[str, Sequence[Any]] = {
         "descriptors": [
-            {
-                "id": change.id,
-                "expected": change.expected,
-                "version": change.version,
-                "name": change.name,
-                "body": change.body,
-                "checksum": descriptor_checksum(change),
-                "indexes": index_ids(change.body),
-            }
+            {**_plain(change), "checksum": descriptor_checksum(change), "indexes": index_ids(change.body)}
             for change in request.descriptors
         ],
-        "raises": [{"id": r.id, "version": r.version} for r in request.raises],
-        "segments": [_segment(s, s.id in deltas, bases.get(s.id)) for s in segments],
-        "generations": [_generation(change) for change in request.generations],
-        "jobs": [_job(change) for change in request.jobs],
-        "violations": [{"key": v.key, "text": v.text, "session": v.session} for v in request.violations],
-    }
-    return json.dumps({name: each for name, each in changes.items() if each})
-
-
-def _segment(segment: Segment, delta: bool, base: int | None) -> dict[str, Any]:
-    return {
-        "id": segment.id,
-        "index_id": segment.index_id,
-        "layout_id": segment.layout_id,
-        "kind": int(segment.kind),
-        "fresh": segment.fresh,
-        "rows": segment.rows,
-        "size_bytes": segment.size_bytes,
-        "checksum": _text(segment.checksum),
-        "key_min": _text(segment.key_min),
-        "key_max": _text(segment.key_max),
-        "delta": delta,
-        "base": base,
-    }
-
-
-def _generation(change: log.GenerationChange) -> dict[str, Any]:
-    return {
-        "index_id": change.index_id,
-        "expected": change.expected,
-        "base": change.base,
-        "members": [
-            {"ordinal": n, "segment_id": member.segment.id, "deleted": _text(member.deleted)}
-            for n, member in enumerate(change.members)
+        "raises": request.raises,
+        "segments": [
+            {**_plain(segment), "delta": segment.id in deltas, "base": bases.get(segment.id)}
+            for segment in attached_segments(request)
         ],
+        "generations": [{**_plain(change), "members": _members(change)} for change in request.generations],
+        "jobs": request.jobs,
+        "violations": request.violations,
+        "scopes": request.scopes,
     }
+    return json.dumps({name: each for name, each in changes.items() if each}, default=_plain)
 
 
-def _job(change: JobChange) -> dict[str, Any]:
-    return {
-        "id": change.id,
-        "expected": change.expected,
-        "status": change.status.value,
-        "descriptors": change.descriptors,
-        "body": change.body,
-        "files": change.files,
-        "event": change.event,
-    }
+def _members(change: log.GenerationChange) -> list[dict[str, Any]]:
+    return [
+        {"ordinal": n, "segment_id": member.segment.id, "deleted": member.deleted}
+        for n, member in enumerate(change.members)
+    ]
 
 
-def _text(blob: bytes) -> str:
-    return b64encode(blob).decode()
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: bytes, and the values of the model."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return {field.name: getattr(value, field.name) for field in fields(value)}

@@ -374,6 +374,10 @@ BEGIN
                     INSERT INTO seachange.violation SELECT head, v.key, v.text, v.session
                         FROM jsonb_to_recordset(my_changes->'violations') AS v(key bigint, text text, session text);
                 END IF;
+                IF my_changes ? 'scopes' THEN
+                    DELETE FROM seachange.lock k WHERE k.epoch = my_epoch AND k.actor = positions[i * 4]
+                        AND k.scope IN (SELECT s::bigint FROM jsonb_array_elements_text(my_changes->'scopes') s);
+                END IF;
             END IF;
             code := 0; a := head; b := last_us;
         END IF;

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import LiteralString
-
 from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.postgres.read import query
-from seachange.catalog.rows import EVENTS_KEPT_US, event_from, job_from
-from seachange.model.jobs import Event, JobId, JobRecord, JobRequest
+from seachange.catalog.rows import EVENTS_KEPT_US
+from seachange.model.jobs import JobId, JobRequest
 
-_JOBS: LiteralString = """SELECT id, revision, status, request, descriptors, body, epoch, created_us, updated_us,
-    updated_seq FROM seachange.job"""
-_ALL = _JOBS + " ORDER BY id"
-_OPEN = _JOBS + " WHERE status NOT IN ('succeeded', 'failed', 'canceled') ORDER BY id"
-_ONE = _JOBS + " WHERE id = %b"
 _REQUEST = """UPDATE seachange.job SET request = %s WHERE id = %b AND request <> 'cancel'
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
 _LOCK = "SELECT seachange.lock_sequencer()"
@@ -22,7 +15,6 @@ _CANCEL = """UPDATE seachange.job SET request = 'cancel', revision = revision + 
 _TAKE = "UPDATE seachange.sequencer SET next_job = next_job + 1 RETURNING next_job - 1"
 _TELL = """INSERT INTO seachange.event (timestamp_us, job_id, seq, text)
     VALUES (seachange.now_us(), %b, seachange.head(), %s)"""
-_EVENTS = "SELECT timestamp_us, job_id, seq, text FROM seachange.event ORDER BY id"
 _FORGET_EVENTS = "DELETE FROM seachange.event WHERE timestamp_us < seachange.now_us() - %b"
 _FORGET_JOBS = """DELETE FROM seachange.job WHERE updated_us < seachange.now_us() - %b
     AND status IN ('succeeded', 'failed', 'canceled')"""
@@ -42,21 +34,8 @@ def cancel(db: Connection, job_id: JobId, expected: int) -> bool:
         return db.execute(_CANCEL, (job_id, expected)).rowcount > 0
 
 
-def read_jobs(db: Connection, unfinished: bool) -> tuple[JobRecord, ...]:
-    return tuple(job_from(row, tuple) for row in query(db, _OPEN if unfinished else _ALL))
-
-
-def read_job(db: Connection, job_id: JobId) -> JobRecord | None:
-    rows = query(db, _ONE, job_id)
-    return job_from(rows[0], tuple) if rows else None
-
-
 def log_event(db: Connection, job_id: JobId, text: str) -> None:
     db.execute(_TELL, (job_id, text))
-
-
-def read_events(db: Connection) -> tuple[Event, ...]:
-    return tuple(map(event_from, query(db, _EVENTS)))
 
 
 def forget_old(db: Connection) -> None:

@@ -9,16 +9,7 @@ from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
-from seachange.model.locking import (
-    CatalogTableLocks,
-    LockHeld,
-    LockOwner,
-    LockPolicy,
-    LockQueues,
-    LocksTaken,
-    LockWait,
-    LockWish,
-)
+from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
 
 _TAKE = "SELECT head, granted FROM seachange.take_locks(%b, %b, %b, %b, %b, %b)"
 _POLICIES: dict[LockPolicy, int] = {
@@ -43,7 +34,6 @@ _QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
     UNION ALL SELECT NULL, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l
         WHERE l.key IN (SELECT key FROM seachange.lock_wait)
     ORDER BY 1"""
-_HOLDERS = "SELECT key, epoch, actor, strength FROM seachange.lock WHERE key = %b ORDER BY epoch, actor"
 _REQUEST = "SELECT seachange.request_lock(%b, %b, %b, %b)"
 _ANSWER = "SELECT seachange.answer_requests(%b, %b, %b)"
 # One statement, so that the result is consistent.
@@ -95,10 +85,6 @@ def serve_first(db: Connection, wait: LockWait) -> None:
 def read_queues(db: Connection) -> LockQueues:
     rows = db.execute(_QUEUES, prepare=True, binary=True).fetchall()
     return queues_from((row[1:] for row in rows if row[0] is None), (row for row in rows if row[0] is not None))
-
-
-def read_holders(db: Connection, key: KeyHash) -> tuple[LockHeld, ...]:
-    return tuple(map(held_from, db.execute(_HOLDERS, (key,), binary=True).fetchall()))
 
 
 def request_lock(db: Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from seachange.catalog.postgres.connections import Connection
+from seachange.catalog.reads import sequence_from
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
 
-_READ = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s"
 # A missing row is inserted, so that there is one to lock; `last` NULL means that no value was taken.
 _MAKE = "INSERT INTO seachange.sequence (id, run) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _LOCK = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s FOR UPDATE"
 _WRITE = "UPDATE seachange.sequence SET last = %s, called = %s WHERE id = %s AND run = %s"
 
 
-def _state(row: tuple[int | None, bool] | None) -> SequenceState | None:
-    return None if row is None or row[0] is None else SequenceState(row[0], row[1])
-
-
-def read_sequence(db: Connection, id_: DescriptorId, run: int) -> SequenceState | None:
-    return _state(db.execute(_READ, (id_, run)).fetchone())
-
-
 def _lock(db: Connection, id_: DescriptorId, run: int) -> SequenceState | None:
-    row = db.execute(_LOCK, (id_, run)).fetchone()
-    if row is None:
+    rows = db.execute(_LOCK, (id_, run)).fetchall()
+    if not rows:
         db.execute(_MAKE, (id_, run))
-        row = db.execute(_LOCK, (id_, run)).fetchone()
-    return _state(row)
+        rows = db.execute(_LOCK, (id_, run)).fetchall()
+    return sequence_from(rows)
 
 
 def write_sequence(db: Connection, id_: DescriptorId, run: int, state: SequenceState) -> None:

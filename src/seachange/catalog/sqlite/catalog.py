@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from seachange import errors
-from seachange.catalog.rows import check_request, node_from
+from seachange.catalog.reads import CatalogReads, Query
+from seachange.catalog.rows import Row, check_request, unpack
 from seachange.catalog.sqlite import connections, jobs, locks, nodes, read
-from seachange.catalog.sqlite.collect import (
-    raise_floor,
-    read_holdings,
-    read_known_files,
-    read_newest_files,
-    remove_slices,
-)
+from seachange.catalog.sqlite.collect import raise_floor, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.copy import copy_catalog
-from seachange.catalog.sqlite.schema import BIND, check_format, format_of, has_content, migrate, read_identity
-from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
+from seachange.catalog.sqlite.schema import BIND, POSITION_BITS, check_format, format_of, has_content, migrate
+from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, write_sequence
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
-from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import (
-    CatalogTableLocks,
-    LockHeld,
-    LockOwner,
-    LockPolicy,
-    LockQueues,
-    LocksTaken,
-    LockWait,
-    LockWish,
-)
-from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome, RecordedViolation
+from seachange.model.jobs import NO_JOB, JobId, JobRequest
+from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
+from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome, RecordedViolation
 from seachange.model.pace import Pace
-from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
-from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
+T = TypeVar("T")
+
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_MIN_VERSIONS = "SELECT id, min_version FROM descriptor WHERE min_version > 0"
 _BURN = "INSERT INTO burned VALUES (?, ?)"
 
 
@@ -51,7 +38,7 @@ def _boot_id() -> str:
     return _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
 
 
-class SqliteCatalog:
+class SqliteCatalog(CatalogReads):
     """The catalog in one file. Its folder must exist and be on a local file system."""
 
     def __init__(self, path: Path, clock: Clock, boot_id: str | None = None, creates: bool = True) -> None:
@@ -83,14 +70,19 @@ class SqliteCatalog:
         self._readers.close()
         self._open.close()
 
-    def identity(self) -> str | None:
+    _numbers = staticmethod(unpack)
+
+    def _read(self, work: Callable[[Query], T], snapshot: bool = False) -> T:
         with connections.Read(self._readers) as db:
-            return read_identity(db)
+            return work(partial(read.query, db))
+
+    def _index_batches(self, query: Query, index_id: IndexId, base: int, at: Seq) -> list[Row]:
+        return query(read.INDEX_BATCHES, index_id, (base + 1) << POSITION_BITS, (at + 1) << POSITION_BITS)
 
     def bind(self, identity: str) -> str:
         with self._writer as db:
             db.execute(BIND, (identity,))
-            return read_identity(db) or identity
+        return self.identity() or identity
 
     def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
         with self._writer as db:
@@ -131,10 +123,6 @@ class SqliteCatalog:
     def _expired(self) -> bool:
         with connections.Read(self._readers) as db:
             return db.execute(nodes.EXPIRED, (self._clock.steady_us(),)).fetchone() is not None
-
-    def nodes(self) -> tuple[NodeRecord, ...]:
-        with connections.Read(self._readers) as db:
-            return tuple(map(node_from, db.execute(nodes.NODES)))
 
     def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
         if not requests:
@@ -251,10 +239,6 @@ class SqliteCatalog:
         with connections.Read(self._readers) as db:
             return locks.read_queues(db)
 
-    def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
-        with connections.Read(self._readers) as db:
-            return locks.read_holders(db, key)
-
     def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
         with self._locks as db:
             nodes.require_live(db, epoch)
@@ -273,22 +257,6 @@ class SqliteCatalog:
         with connections.Read(self._readers) as db:
             return read.read_sequence_at(db, timestamp_us)
 
-    def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
-        with connections.Read(self._readers) as db:
-            return read.read_descriptors(db, epoch, at)
-
-    def dropped(self) -> tuple[DroppedDescriptor, ...]:
-        with connections.Read(self._readers) as db:
-            return read.read_dropped(db)
-
-    def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
-        with connections.Read(self._readers) as db:
-            return read.read_contents(db, epoch, index_id, at)
-
-    def newest_generation(self, index_id: IndexId) -> Generation | None:
-        with connections.Read(self._readers) as db:
-            return read.read_newest_generation(db, index_id)
-
     def allocate_ids(self, count: int) -> range:
         with self._writer as db:
             return nodes.take_ids(db, count)
@@ -297,10 +265,6 @@ class SqliteCatalog:
         with self._writer as db:
             return draw_sequence(db, id_, run, limits, count)
 
-    def sequence_state(self, id_: DescriptorId, run: int) -> SequenceState | None:
-        with connections.Read(self._readers) as db:
-            return read_sequence(db, id_, run)
-
     def set_sequence(self, id_: DescriptorId, run: int, state: SequenceState) -> None:
         with self._writer as db:
             write_sequence(db, id_, run, state)
@@ -308,10 +272,6 @@ class SqliteCatalog:
     def move_sequence(self, id_: DescriptorId, run: int, expected: SequenceState, state: SequenceState) -> bool:
         with self._writer as db:
             return move_sequence(db, id_, run, expected, state)
-
-    def min_versions(self) -> dict[DescriptorId, int]:
-        with connections.Read(self._readers) as db:
-            return {DescriptorId(id_): version for id_, version in db.execute(_MIN_VERSIONS)}
 
     def reserve_segments(self, epoch: Epoch, count: int) -> range:
         with self._writer as db:
@@ -333,18 +293,6 @@ class SqliteCatalog:
         with self._writer as db:
             nodes.forget(db, ids)
 
-    def holdings(self) -> Holdings:
-        with connections.Read(self._readers) as db:
-            return read_holdings(db)
-
-    def known_files(self) -> KnownFiles:
-        with connections.Read(self._readers) as db:
-            return read_known_files(db)
-
-    def newest_files(self, most: int) -> tuple[SegmentId, ...]:
-        with connections.Read(self._readers) as db:
-            return read_newest_files(db, most)
-
     def copy_to(self, folder: Path) -> Seq:
         with closing(connections.connect(self._path)) as db:
             return copy_catalog(db, folder)
@@ -361,14 +309,6 @@ class SqliteCatalog:
         with self._writer as db:
             return jobs.take_id(db)
 
-    def jobs(self, unfinished: bool = False) -> tuple[JobRecord, ...]:
-        with connections.Read(self._readers) as db:
-            return jobs.read_jobs(db, unfinished)
-
-    def job(self, job_id: JobId) -> JobRecord | None:
-        with connections.Read(self._readers) as db:
-            return jobs.read_job(db, job_id)
-
     def request_job(self, job_id: JobId, request: JobRequest) -> bool:
         with self._writer as db:
             return jobs.ask(db, job_id, request)
@@ -380,7 +320,3 @@ class SqliteCatalog:
     def log_event(self, text: str, job_id: JobId = NO_JOB) -> None:
         with self._writer as db:
             jobs.log_event(db, job_id, text, db.execute(read.HEAD).fetchone()[0], self._clock.wall_us())
-
-    def events(self) -> tuple[Event, ...]:
-        with connections.Read(self._readers) as db:
-            return jobs.read_events(db)

@@ -16,7 +16,6 @@ from seachange.catalog.sqlite.connections import SqliteWriter
 from seachange.catalog.sqlite.read import read_sequence_at
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import SegmentId
-from seachange.model.segments import AttachedFile, Holdings, KnownFiles
 
 _LOWEST_MARK = "SELECT min(low_water) FROM node WHERE live = 1"
 _FLOOR = "SELECT floor FROM sequencer"
@@ -55,23 +54,6 @@ _FORGET_VERSIONS = (
 _FORGET_VIOLATIONS = "DELETE FROM violation WHERE seq <= ?"
 _FORGET_BURNED = "DELETE FROM burned WHERE timestamp_us < ?"
 _GARBAGE = "SELECT segment_id FROM garbage ORDER BY segment_id"
-_HOLDINGS = """WITH newest AS
-        (SELECT index_id, max(id) AS id, max(base) AS base FROM generation GROUP BY index_id)
-    SELECT count(*), coalesce(sum(s.size_bytes), 0),
-        count(CASE WHEN (s.delta IS NULL OR s.delta <= n.base)
-            AND NOT EXISTS (SELECT 1 FROM generation_member m
-                WHERE m.generation_id = n.id AND m.segment_id = s.id)
-            THEN 1 END),
-        (SELECT count(*) FROM garbage)
-    FROM segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
-
-_ATTACHED_FILES = "SELECT id, size_bytes, checksum FROM segment ORDER BY id"
-_NEWEST_FILES = "SELECT id FROM segment ORDER BY id DESC LIMIT ?"
-_IN_USE = """SELECT segment_id FROM intent WHERE epoch IN (SELECT epoch FROM node WHERE live = 1)
-    UNION SELECT segment_id FROM job_file"""
-_UNNEEDED = """SELECT segment_id FROM garbage
-    UNION SELECT segment_id FROM intent WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)"""
-
 _SLICE_OF_BATCHES = """DELETE FROM batch WHERE position IN
     (SELECT position FROM batch WHERE index_id = ? AND position < ? LIMIT ?)"""
 _SLICE_OF_LOG = """DELETE FROM log WHERE seq < ?
@@ -126,19 +108,3 @@ def remove_slices(writer: SqliteWriter, slices: list[Slice]) -> None:
         while removed == SLICE_ROWS:
             with writer as db:
                 removed = db.execute(statement, values).rowcount
-
-
-def read_holdings(db: sqlite3.Connection) -> Holdings:
-    return Holdings(*db.execute(_HOLDINGS).fetchone())
-
-
-def read_known_files(db: sqlite3.Connection) -> KnownFiles:
-    attached = tuple(
-        AttachedFile(SegmentId(id_), size, checksum) for id_, size, checksum in db.execute(_ATTACHED_FILES)
-    )
-    in_use, garbage = (frozenset(SegmentId(id_) for (id_,) in db.execute(text)) for text in (_IN_USE, _UNNEEDED))
-    return KnownFiles(attached, in_use, garbage)
-
-
-def read_newest_files(db: sqlite3.Connection, most: int) -> tuple[SegmentId, ...]:
-    return tuple(SegmentId(id_) for (id_,) in db.execute(_NEWEST_FILES, (most,)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from seachange.catalog import rows
 from seachange.catalog.sqlite.jobs import job_problem, keeps, write_jobs
-from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING, STANDING_READ
+from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING, STANDING_READ, release_scopes
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model import log
 from seachange.model.ids import DescriptorId, Epoch, Seq
@@ -210,6 +210,8 @@ class Sequencer:
             self._db.execute(_INSERT_BATCH, values)
         if rows.has_changes(request):
             self._write_changes(request, seq, timestamp_us)
+        if request.scopes:
+            release_scopes(self._db, self._epoch, request.actor, request.scopes)
         if self._tail is not None:
             self._tail.append((seq, *map(frozenset, key_sets)))
         self._head, self._last_us = seq, timestamp_us

@@ -1,19 +1,21 @@
 """Connections to the catalog's SQLite file: writers behind the fair lock, and a pool of readers.
 
 **Invariant:** a transaction lives as long as one `with` block, so no reader holds back the write-ahead log for long.
+
+**Invariant:** the kernel releases a dead process's locks; nothing here outlives its holder.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
 import sqlite3
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 
 from seachange import errors
-from seachange.catalog.sqlite.lock import FairLock
 from seachange.runtime.nonblocking import may_wait
 from seachange.runtime.permissions import create_file
 
@@ -35,35 +37,11 @@ _DAMAGED = frozenset({11, 26})
 _PRIMARY_CODE_MASK = 0xFF
 MOUNTINFO = Path("/proc/self/mountinfo")
 
-NETWORK_FILE_SYSTEMS = frozenset(
-    {
-        "9p",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "fuse.ceph",
-        "fuse.cephfs",
-        "fuse.gcsfuse",
-        "fuse.glusterfs",
-        "fuse.goofys",
-        "fuse.juicefs",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.sshfs",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "orangefs",
-        "pvfs2",
-        "smb3",
-        "smbfs",
-    }
-)
+_NETWORK = """
+    9p afs beegfs ceph cifs coda fuse.ceph fuse.cephfs fuse.gcsfuse fuse.glusterfs fuse.goofys fuse.juicefs
+    fuse.rclone fuse.s3fs fuse.sshfs glusterfs gpfs lustre ncpfs nfs nfs4 orangefs pvfs2 smb3 smbfs
+"""
+NETWORK_FILE_SYSTEMS = frozenset(_NETWORK.split())
 _VERSION = "PRAGMA data_version"
 LOOKS_PER_SECOND = 10
 
@@ -144,12 +122,7 @@ class SqliteWriter:
             raise client_error(problem, self._path) from problem
         return self._db
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         try:
             if problem is None:
                 self._commit()
@@ -236,12 +209,7 @@ class Read:
             raise client_error(problem, self._readers.path) from problem
         return self._db
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if isinstance(problem, sqlite3.Error):
             self._db.close()
             raise client_error(problem, self._readers.path) from problem
@@ -318,3 +286,50 @@ class FileWatch:
 
     def close(self) -> None:
         self._db.close()
+
+
+# A fair lock before SQLite's own, whose busy handler can starve other processes.
+
+
+class FairLock:
+    """Exclusive between threads and between processes. Not reentrant.
+
+    A process that wants the lock first queues for the place of the next one; a process that releases the lock and wants
+    it again finds that place taken, so a waiter is overtaken at most once by each other process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._thread_next, self._thread = threading.Lock(), threading.Lock()
+        flags = os.O_RDWR | os.O_CLOEXEC
+        next_path = path.with_name(f"{path.name}-next")
+        create_file(next_path)
+        create_file(path)
+        self._file_next = os.open(next_path, flags)
+        self._file = os.open(path, flags)
+
+    def acquire(self) -> None:
+        with self._thread_next:
+            self._thread.acquire()
+        try:
+            fcntl.flock(self._file_next, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            finally:
+                fcntl.flock(self._file_next, fcntl.LOCK_UN)
+        except BaseException:
+            self._thread.release()
+            raise
+
+    def release(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._thread.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        self.release()
+
+    def close(self) -> None:
+        os.close(self._file_next)
+        os.close(self._file)

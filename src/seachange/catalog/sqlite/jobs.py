@@ -5,16 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from seachange.catalog.rows import EVENTS_KEPT_US, attached_segments, event_from, job_from, pack, unpack
+from seachange.catalog.rows import EVENTS_KEPT_US, attached_segments, pack
 from seachange.model.ids import Epoch
-from seachange.model.jobs import Event, JobChange, JobId, JobRecord, JobRequest
+from seachange.model.jobs import JobChange, JobId, JobRequest
 from seachange.model.log import CommitRequest
 
-_COLUMNS = "id, revision, status, request, descriptors, body, epoch, created_us, updated_us, updated_seq"
-_JOBS = f"SELECT {_COLUMNS} FROM job ORDER BY id"  # noqa: S608
-_OPEN = f"""SELECT {_COLUMNS} FROM job WHERE status NOT IN ('succeeded', 'failed', 'canceled')
-    ORDER BY id"""  # noqa: S608
-_JOB = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608
 _REVISION = "SELECT revision FROM job WHERE id = ?"
 _REQUEST = """UPDATE job SET request = ? WHERE id = ? AND request <> 'cancel'
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
@@ -34,7 +29,6 @@ _INTENT = "SELECT 1 FROM intent WHERE segment_id = ? AND epoch = ?"
 _TAKE_INTENT = "DELETE FROM intent WHERE segment_id = ?"
 _GARBAGE = "INSERT INTO garbage VALUES (?)"
 _TELL = "INSERT INTO event (timestamp_us, job_id, seq, text) VALUES (?, ?, ?, ?)"
-_EVENTS = "SELECT timestamp_us, job_id, seq, text FROM event ORDER BY id"
 _FORGET_EVENTS = "DELETE FROM event WHERE timestamp_us < ?"
 _FORGET_JOBS = """DELETE FROM job WHERE updated_us < ? AND status IN ('succeeded', 'failed', 'canceled')"""
 
@@ -90,21 +84,8 @@ def cancel(db: sqlite3.Connection, job_id: JobId, expected: int) -> bool:
     return db.execute(_CANCEL, (job_id, expected)).rowcount > 0
 
 
-def read_jobs(db: sqlite3.Connection, unfinished: bool) -> tuple[JobRecord, ...]:
-    return tuple(job_from(row, unpack) for row in db.execute(_OPEN if unfinished else _JOBS))
-
-
-def read_job(db: sqlite3.Connection, job_id: JobId) -> JobRecord | None:
-    row = db.execute(_JOB, (job_id,)).fetchone()
-    return job_from(row, unpack) if row else None
-
-
 def log_event(db: sqlite3.Connection, job_id: JobId, text: str, seq: int, now_us: int) -> None:
     db.execute(_TELL, (now_us, job_id, seq, text))
-
-
-def read_events(db: sqlite3.Connection) -> tuple[Event, ...]:
-    return tuple(map(event_from, db.execute(_EVENTS)))
 
 
 def forget_old(db: sqlite3.Connection, now_us: int) -> None:

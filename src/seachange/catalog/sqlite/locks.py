@@ -9,7 +9,6 @@ from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
 from seachange.model.locking import (
     CatalogTableLocks,
-    LockHeld,
     LockOwner,
     LockPolicy,
     LockQueues,
@@ -51,7 +50,6 @@ _RELEASE_ALL = "DELETE FROM lock WHERE epoch = ?1 AND actor = ?2 AND scope = ?3"
 _RELEASE = f"{_RELEASE_ALL} AND key = ?4"
 _WAITS = "SELECT turn, key, epoch, actor, strength FROM lock_wait ORDER BY turn"
 _HELD = "SELECT key, epoch, actor, strength FROM lock WHERE key IN (SELECT key FROM lock_wait)"
-_HOLDERS = "SELECT key, epoch, actor, strength FROM lock WHERE key = ?1 ORDER BY epoch, actor"
 _REQUEST = "UPDATE sequencer SET lock_requests = lock_requests + 1 RETURNING lock_requests"
 _REQUESTS = "SELECT lock_requests FROM sequencer"
 _ANSWER = "UPDATE node SET answered = max(answered, ?1) WHERE epoch = ?2"
@@ -116,10 +114,6 @@ def serve_first(db: sqlite3.Connection, wait: LockWait) -> None:
 def read_queues(db: sqlite3.Connection) -> LockQueues:
     waits = db.execute(_WAITS).fetchall()
     return queues_from(db.execute(_HELD).fetchall() if waits else (), waits)
-
-
-def read_holders(db: sqlite3.Connection, key: KeyHash) -> tuple[LockHeld, ...]:
-    return tuple(map(held_from, db.execute(_HOLDERS, (key,))))
 
 
 def request(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:

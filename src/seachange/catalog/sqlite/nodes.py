@@ -13,9 +13,6 @@ from seachange.catalog.port import FORMAT
 from seachange.model.ids import Epoch, SegmentId, Seq
 from seachange.model.pace import Pace
 
-NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
-    release, latency_us, usual_us, answered
-    FROM node ORDER BY epoch"""
 EXPIRED = """SELECT epoch FROM node
     WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
 

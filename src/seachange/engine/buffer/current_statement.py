@@ -29,12 +29,19 @@ T = TypeVar("T")
 class CurrentStatement:
     """`StatementPort`."""
 
-    def __init__(self, client: SessionContext, mode: TransactionMode, clock: Clock, epoch: Epoch) -> None:
+    def __init__(
+        self,
+        client: SessionContext,
+        mode: TransactionMode,
+        clock: Clock,
+        epoch: Epoch,
+        context: StatementContext | None = None,
+    ) -> None:
         self._client = client
         self._clock = clock
         self._epoch = epoch
         self.is_autocommit = mode.autocommit
-        self.context = StatementContext()
+        self.context = context if context is not None else StatementContext()
         # What it needs of its tables.
         self.mentions = EVERYTHING
         # When the transaction began, and when this statement did.

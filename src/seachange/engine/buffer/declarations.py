@@ -34,6 +34,9 @@ class DeclarationsMark:
     addressed: frozenset[DescriptorId]
 
 
+_NOTHING_DECLARED = DeclarationsMark(0, 0, 0, 0, 0, {}, {}, frozenset(), frozenset())
+
+
 @dataclass(frozen=True, slots=True)
 class SoftReference:
     """A key that a row of table `child_id` refers to by an uncommitted foreign key, or that a parent row gives up, and
@@ -56,7 +59,8 @@ class Declarations:
     shares: dict[KeyHash, Seq] = field(default_factory=dict)
     # Of the shares, those of uncommitted constraints that rows of this transaction violate, and the errors.
     violations: dict[KeyHash, errors.Error] = field(default_factory=dict)
-    # Of the changed keys, those of constraints that this transaction adds, with their names.
+    # Of the changed keys, those of constraints and computed columns that this transaction adds, with the beginning of
+    # the message if another one writes a row that has no place under them.
     constraints: dict[KeyHash, str] = field(default_factory=dict)
     # Keys of uncommitted foreign keys that are among the shares, or that parent rows gave up, in `freed`.
     references: dict[KeyHash, SoftReference] = field(default_factory=dict)
@@ -71,6 +75,9 @@ class Declarations:
     jobs: list[JobChange] = field(default_factory=list)
 
     def mark(self) -> DeclarationsMark:
+        has_keys = self.changed or self.violations or self.references or self.freed
+        if not (has_keys or self.addressed or self.locked or self.relied or self.relied_empty or self.fenced):
+            return _NOTHING_DECLARED
         keys = len(self.violations), len(self.references), len(self.freed)
         counts = len(self.locked), len(self.changed), *keys
         relied = dict(self.relied), dict(self.relied_empty)

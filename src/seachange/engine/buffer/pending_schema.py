@@ -2,21 +2,26 @@
 
 **Invariant:** what a published version refers to (a sequence, type, schema, or relation of a view) is shared by its
 commit, so of it and a concurrent drop at most one commits.
+**Invariant:** a pending version has all that the committed one has which it says it comes after: whatever takes the
+place of the committed one is merged into it.
+
+**Invariant:** a transaction that replaces an index conflicts, by the keys that it gives up, with rows of other sessions
+that refer to them by the published index, and locks rows by the key that other sessions lock them by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from seachange import errors
 from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
-from seachange.model.codecs.object_json import encode_descriptor
-from seachange.model.ids import DescriptorId, IndexId
+from seachange.model.codecs.descriptor_json import encode_descriptor
+from seachange.model.ids import ConstraintId, DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import merge_access
-from seachange.model.schema.descriptor import Table
+from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import Descriptor, Role, Sequence, View, is_relabelled, is_within, qualified_name
 from seachange.model.schema.rights import takes_rights
 from seachange.model.schema.synthetic import follow_published
@@ -34,6 +39,8 @@ class PendingSchema:
         self._journal: list[tuple[DescriptorId, _Change | None]] = []
         # Tables of UNDROP: other transactions see them as dropped, so the commit compares with the version of the drop.
         self._revived: set[DescriptorId] = set()
+        # Pending versions that differ from the committed ones in labels at most.
+        self._labelled: list[Descriptor] = []
 
     def __bool__(self) -> bool:
         return bool(self._changes)
@@ -83,6 +90,41 @@ class PendingSchema:
         known = before.index_by_id if isinstance(before, Table) else {}
         return isinstance(after, Table) and after.primary.id not in known
 
+    def published_primary(self, table: Table) -> Index:
+        """The primary index by which other sessions know the rows, and which the block may be about to replace."""
+        before, _ = self._changes.get(table.id, (None, None))
+        known = isinstance(before, Table) and table.primary.id in before.index_by_id
+        return before.primary if known and isinstance(before, Table) else table.primary
+
+    def adds_keys(self, table_id: DescriptorId, index_id: IndexId) -> bool:
+        """Whether the transaction makes the keys of an index unique: other sessions know it as uncommitted."""
+        before, _ = self._changes.get(table_id, (None, None))
+        index = before.index_by_id.get(index_id) if isinstance(before, Table) else None
+        return index is not None and index.uncommitted
+
+    def adds_reference(self, child_id: DescriptorId, key_id: ConstraintId) -> bool:
+        """The same of a foreign key."""
+        before, _ = self._changes.get(child_id, (None, None))
+        known = before.foreign_keys if isinstance(before, Table) else ()
+        return any(key.id == key_id and key.uncommitted for key in known)
+
+    def published_keys(self) -> dict[IndexId, IndexId]:
+        """By indexes whose keys other sessions rely on by another index, as long as the transaction is open: that
+        other one."""
+        found: dict[IndexId, IndexId] = {}
+        for before, after in self._changes.values():
+            if not isinstance(before, Table) or not isinstance(after, Table):
+                continue
+            known = {key.id: key.parent_index for key in before.foreign_keys}
+            pairs = ((key.parent_index, known.get(key.id, key.parent_index)) for key in after.foreign_keys)
+            found |= {index: published for index, published in pairs if index != published}
+        return found
+
+    def is_labelled(self, id_: DescriptorId) -> bool:
+        """Whether the transaction has given no more than labels (owner, privileges, comments) to a descriptor, if
+        that."""
+        return id_ in self._changes and any(self._changes[id_][1] is made for made in self._labelled)
+
     def mark(self) -> int:
         return len(self._journal)
 
@@ -100,21 +142,36 @@ class PendingSchema:
         if descriptor is None:
             raise errors.Bug(detail="a descriptor change without a descriptor")
         known = self._changes.get(descriptor.id)
-        self._journal.append((descriptor.id, known))
-        self._changes[descriptor.id] = (published or (known[0] if known else before), after)
+        is_first = known is None or self.is_labelled(descriptor.id)
+        if is_first and before is not None and after is not None and (after is before or is_relabelled(before, after)):
+            self._labelled.append(after)
+        if published is not None and after is not None:
+            after = _with_labels(known[0] if known else before, after, published)
+        self._set(descriptor.id, (published or (known[0] if known else before), after))
+
+    def _set(self, id_: DescriptorId, change: _Change) -> None:
+        self._journal.append((id_, self._changes.get(id_)))
+        self._changes[id_] = change
 
     def follow(self, id_: DescriptorId, published: Descriptor) -> None:
         """Child transactions have published another version of a descriptor that it changes."""
         before, after = self._changes[id_]
         if before is not None and before.version != published.version:
+            is_labelled = self.is_labelled(id_)
+            if after is not None and _relies_on_replaced(before, after, published):
+                raise errors.SerializationFailure(detail=f"the rows of {after.name} have been rewritten")
+            if after is not None:
+                after = _with_labels(before, after, published)
             if isinstance(after, Table) and isinstance(published, Table):
                 after = follow_published(after, published)
+            if is_labelled and after is not None:
+                self._labelled.append(after)
             self._changes[id_] = (published, after)
 
-    def rebase(self, newest: Mapping[DescriptorId, Descriptor]) -> bool:
+    def rebase(self, newest: Mapping[DescriptorId, Descriptor], relabelled: Collection[DescriptorId]) -> bool:
         """Rebases the pending versions on versions that others have published, which is possible where one of the two
-        sides changed labels only (owner, grants, comments). Returns whether every conflicting version could be
-        rebased."""
+        sides changed labels only; `relabelled` are those of which others have. Returns whether every conflicting
+        version could be rebased."""
         moved: dict[DescriptorId, _Change] = {}
         for id_, (before, after) in self._changes.items():
             now = newest.get(id_)
@@ -122,14 +179,30 @@ class PendingSchema:
                 continue
             if now is None or id_ in self._revived:
                 return False
-            rebased = _rebased(before, after, now)
-            if rebased is None and after is not None:
-                return False
-            if after is None and not is_relabelled(before, now):
+            rebased = self._rebased(before, after, now, id_ in relabelled)
+            if rebased is None and (after is not None or id_ not in relabelled):
                 return False
             moved[id_] = (now, rebased)
-        self._changes |= moved
+        for id_, (now, rebased) in moved.items():
+            if self.is_labelled(id_) and rebased is not None:
+                self._labelled.append(rebased)
+            self._set(id_, (now, rebased))
         return bool(moved)
+
+    def _rebased(
+        self, before: Descriptor, after: Descriptor | None, now: Descriptor, is_relabelled_only: bool
+    ) -> Descriptor | None:
+        if after is None:
+            return None
+        access = merge_access(before.access, after.access, now.access)
+        if access is None:
+            return None
+        if is_relabelled_only:
+            return replace(after, version=now.version + after.version - before.version, access=access)
+        parts = {comment.part for comment in access.comments}
+        if self.is_labelled(after.id) and isinstance(now, Table) and parts <= {None, *_parts(now)}:
+            return replace(now, version=now.version + after.version - before.version, access=access)
+        return None
 
     def revive(self, dropped: Table, after: Table) -> None:
         if dropped.id not in self._changes:
@@ -208,18 +281,23 @@ class PendingSchema:
         return tuple(GenerationChange(index_id, None, None, ()) for index_id in created)
 
 
-def _rebased(before: Descriptor, after: Descriptor | None, now: Descriptor) -> Descriptor | None:
-    if after is None:
-        return None
-    access = merge_access(before.access, after.access, now.access)
+def _relies_on_replaced(before: Descriptor, after: Descriptor, published: Descriptor) -> bool:
+    """Whether a pending version has a primary index, or refers to one, that child transactions have replaced."""
+    if not isinstance(before, Table) or not isinstance(after, Table) or not isinstance(published, Table):
+        return False
+    is_same = published.primary.id in (before.primary.id, after.primary.id)
+    known = {key.id: key.parent_index for key in before.foreign_keys}
+    replaced = {key.id: key.parent_index for key in published.foreign_keys if key.parent_index != known.get(key.id)}
+    stale = any(key.id in replaced and key.parent_index == known.get(key.id) for key in after.foreign_keys)
+    return not is_same or stale
+
+
+def _with_labels(before: Descriptor | None, after: Descriptor, published: Descriptor) -> Descriptor:
+    """With the labels that others have given to the descriptor since."""
+    access = merge_access(before.access, after.access, published.access) if before is not None else after.access
     if access is None:
-        return None
-    if is_relabelled(before, now):
-        return replace(after, version=now.version + after.version - before.version, access=access)
-    parts = {comment.part for comment in access.comments}
-    if is_relabelled(before, after) and isinstance(now, Table) and parts <= {None, *_parts(now)}:
-        return replace(now, version=now.version + 1, access=access)
-    return None
+        raise errors.SerializationFailure(detail=f"the privileges of {after.name} were changed by others")
+    return after if access == after.access else replace(after, access=access)
 
 
 def _parts(table: Table) -> Iterator[tuple[ObjectKind, int]]:

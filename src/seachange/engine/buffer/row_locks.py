@@ -7,15 +7,16 @@ their primary keys: two statements that change the same rows do not lock each ot
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.write_buffer import WriteBuffer
-from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan, pick_columns
 from seachange.model.ids import KeyHash, Seq
 from seachange.model.locking import LockOwner, LockStrength, LockWish
-from seachange.model.schema.descriptor import Table
-from seachange.storage.keys import entry_hash, unique_hash
+from seachange.model.schema.descriptor import Index, Table
+from seachange.storage.keys import KeyCodec, entry_hash, unique_hash
 
 Row = tuple[Any, ...]
 
@@ -61,37 +62,56 @@ class ChangedRow:
     owner: LockOwner
 
 
-def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
+def lock_plan(plan: WritePlan, published: Index) -> EntryPlan:
+    """The index by whose keys rows are locked: the primary one that other sessions know, if the rows have its key."""
+    table = plan.table
+    if published.id == plan.primary.index.id or not set(published.key) <= table.column_by_id.keys():
+        return plan.primary
+    return replace(
+        plan.primary,
+        index=published,
+        stored=pick_columns(table, published.key),
+        key_width=len(published.key),
+        codec=KeyCodec([table.column_by_id[c].type for c in published.key]),
+    )
+
+
+def claim_inserts(plan: WritePlan, rows: Iterable[Row], pending: PendingSchema) -> list[WriteLock]:
     """An inserted row locks its unique keys: other writers of one of them wait."""
     write_locks: list[WriteLock] = []
+    locked, keys = lock_plan(plan, pending.published_primary(plan.table)), _unique_keys(plan, pending)
     for row in rows:
         if not plan.has_hidden_key:
-            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
-        write_locks += _claim_unique(plan, row)
+            write_locks.append(_claim_row(locked, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(keys, row)
     return write_locks
 
 
-def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[WriteLock]:
+def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row], pending: PendingSchema) -> list[WriteLock]:
     write_locks: list[WriteLock] = []
+    locked, keys = lock_plan(plan, pending.published_primary(plan.table)), _unique_keys(plan, pending)
     for row in sorted(rows, key=lambda row: _place(plan.primary, row)):
         if not _is_own(plan.primary, buffer, row):
-            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
-        write_locks += _claim_unique(plan, row)
+            write_locks.append(_claim_row(locked, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(keys, row)
     return write_locks
 
 
-def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
+def claim_updates(
+    plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row], pending: PendingSchema
+) -> list[WriteLock]:
     """A row whose keys do not change is locked in a mode that still lets others refer to it."""
     write_locks: list[WriteLock] = []
+    locked, keys = lock_plan(plan, pending.published_primary(plan.table)), _unique_keys(plan, pending)
     width = plan.primary.key_width
     for before, after in sorted(zip(old, new, strict=True), key=lambda pair: _place(plan.primary, pair[0])):
-        taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
+        taken = set(_claim_unique(keys, before)) ^ set(_claim_unique(keys, after))
         moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
         strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
         if not _is_own(plan.primary, buffer, before):
-            write_locks.append(_claim_row(plan.primary, before, strength))
+            write_locks.append(_claim_row(locked, before, strength))
         if moves:
-            write_locks.append(_claim_row(plan.primary, after, strength))
+            write_locks.append(_claim_row(locked, after, strength))
         write_locks += sorted(taken, key=lambda write_lock: write_lock.lock)
     return write_locks
 
@@ -108,12 +128,18 @@ def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
     return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
 
 
-def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
-    for entry in plan.entries[1:]:
-        if entry.index.uncommitted:
-            # No session waits for another writer of a key that is not committed to be unique.
-            continue
-        unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
+def _unique_keys(plan: WritePlan, pending: PendingSchema) -> list[EntryPlan]:
+    """No session waits for another writer of a key that is not committed to be unique."""
+    return [
+        entry
+        for entry in plan.entries[1:]
+        if entry.unique_width and not entry.index.uncommitted and not pending.adds_keys(plan.table.id, entry.index.id)
+    ]
+
+
+def _claim_unique(keys: Iterable[EntryPlan], row: Row) -> Iterator[WriteLock]:
+    for entry in keys:
+        unique = entry.unique_key(entry.stored(row)) if entry.has_entry(row) else None
         if unique is not None:
             yield WriteLock(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer.block_changes import BlockChanges
 from seachange.engine.buffer.staged import StagedRow, find_staged, is_hidden
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, WriteBuffer
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.encode.check_rows import violation
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
-from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import KeyHash, Seq
 from seachange.model.schema.constraint import ConstraintKind
@@ -31,17 +31,17 @@ class RowWriter:
         self,
         plan: WritePlan,
         buffer: WriteBuffer,
-        epoch: EpochState,
         parts: NodeParts,
         snapshot: Seq,
         is_new: bool,
         interrupts: SessionInterrupts,
         record: Record,
+        block: BlockChanges,
     ) -> None:
         self.plan = plan
+        self._block = block
         self._record = record
         self._buffer = buffer
-        self._epoch = epoch
         self._warehouse = parts.warehouse
         self._duck = parts.duck
         self._snapshot = snapshot
@@ -161,7 +161,7 @@ class RowWriter:
     def _committed(self, plan: EntryPlan, key: Key) -> StoredRow | None:
         if self._is_new:
             return None
-        return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
+        return self._block.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
 
     def _find_staged(self, buffer: IndexBuffer, key: Key) -> StagedRow | None:
         return find_staged(self._warehouse, buffer.plan, buffer.staged, key) if buffer.staged else None
@@ -188,7 +188,8 @@ class RowWriter:
                 return True
         if self._is_new:
             return False
-        for found in self._epoch.image(self.plan.table, plan.index, self._snapshot).find_unique(unique, self._snapshot):
+        at = self._block.seen_at(plan.index.id, self._snapshot)
+        for found in self._block.image(self.plan.table, plan.index, at).find_unique(unique, at):
             other = plan.codec.encode(found.row[: plan.key_width])
             own = buffer.entries.get(other)
             if own is None and other != encoded and not is_hidden(self._warehouse, buffer, found.row):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from seachange import errors
@@ -22,6 +23,7 @@ from seachange.model.schema.descriptor import Column
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.rights import OnObject
 from seachange.model.schema.sequences import SequenceState
+from seachange.model.states import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,11 @@ class SequenceValues:
         if column.is_row_id:
             first = self.parts.rowids.take(self.epoch, count)
             return list(range(first, first + count))
-        if count and column.identity is None:
+        is_seen = column.state is State.PUBLIC
+        if count and column.identity is None and is_seen:
             self._check_drawn(column)
-        values = DefaultValues(self.parts.duck, self.parts.entropy, self.statement.moments, self._draw)
+        draw = partial(self._draw, is_seen)
+        values = DefaultValues(self.parts.duck, self.parts.entropy, self.statement.moments, draw)
         return self.statement.tape.draw(column, count, lambda count: values.of(column, count))
 
     def _check_drawn(self, column: Column) -> None:
@@ -55,19 +59,21 @@ class SequenceValues:
                 name = sequence.name if sequence is not None else sequence_id
                 raise errors.InsufficientPrivilege(detail=f"permission denied for sequence {name}")
 
-    def _draw(self, sequence_id: DescriptorId, count: int) -> list[int]:
+    def _draw(self, is_seen: bool, sequence_id: DescriptorId, count: int) -> list[int]:
+        """What is drawn for a column that its writer does not see is no value of the session."""
         sequence = self.schema.object_by_id(sequence_id)
         if not isinstance(sequence, SequenceObject):
             raise errors.Bug(detail=f"a default draws from sequence {sequence_id}, which is not there")
-        return self._take_values(sequence, count) if count else []
+        return self._take_values(sequence, count, is_seen) if count else []
 
     # Sequences.
 
-    def _take_values(self, sequence: SequenceObject, count: int) -> list[int]:
+    def _take_values(self, sequence: SequenceObject, count: int, is_seen: bool = True) -> list[int]:
         if self.snapshot.is_past:
             raise errors.ReadOnlyTransaction(command="nextval()")
         values = self.parts.sequences.take(sequence, count)
-        self.drawn.note(sequence, values[-1])
+        if is_seen:
+            self.drawn.note(sequence, values[-1])
         return values
 
     def _sequence(self, name: RelationName) -> SequenceObject:

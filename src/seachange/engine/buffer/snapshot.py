@@ -87,11 +87,21 @@ class TransactionSnapshot:
             self._epoch.ended = True
             raise errors.StaleNode(node=self._epoch.epoch)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """A file that is missing because the snapshot was given up is not damage: it is a lost snapshot."""
-        try:
-            yield
-        except errors.SegmentDamaged as problem:
-            self.check_kept()
-            raise problem
+    def reading(self) -> ReadingSnapshot:
+        return ReadingSnapshot(self)
+
+
+class ReadingSnapshot:
+    """A file that is missing because the snapshot was given up is not damage: it is a lost snapshot."""
+
+    __slots__ = ("_snapshot",)
+
+    def __init__(self, snapshot: TransactionSnapshot) -> None:
+        self._snapshot = snapshot
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        if isinstance(problem, errors.SegmentDamaged):
+            self._snapshot.check_kept()

@@ -259,6 +259,11 @@ class WriteBuffer:
         self.listed += [keys for buffer in committed for keys in buffer.listed()]
         self.fits[table.id] = RowsFit(table, seq)
 
+    def expect(self, table: Table, seq: Seq) -> None:
+        """As `rebase`, of a table that has no buffers."""
+        self.replace(table.id, {})
+        self.fits[table.id] = RowsFit(table, seq)
+
     def replace(self, table_id: DescriptorId, buffers: Mapping[IndexId, IndexBuffer]) -> None:
         """Replaces all buffers of a table."""
         before: dict[IndexId, IndexBuffer | None] = dict.fromkeys(buffers)
@@ -346,6 +351,8 @@ class WriteBuffer:
     def useless_segments(self) -> list[Segment]:
         """The segments that only replaced buffers have."""
         replaced = [b for step in self._journal if isinstance(step, Replaced) for b in step.buffers.values() if b]
+        if not replaced:
+            return []
         attached = {segment.id for segment in self._attached()}
         found = {segment.id: segment for buffer in replaced for segment in buffer.segments()}
         return [segment for id_, segment in found.items() if id_ not in attached]

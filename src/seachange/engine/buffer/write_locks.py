@@ -19,28 +19,24 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.current_statement import CurrentStatement
+from seachange.engine.buffer.lock_scopes import LockScopes
 from seachange.engine.buffer.row_locks import ChangedRow, WriteLock
+from seachange.engine.buffer.table_holds import TableHolds
 from seachange.engine.locks.session_context import SessionContext
-from seachange.engine.locks.table_locks import LockScope
 from seachange.engine.replica.epoch import EpochState
-from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
+from seachange.model.ids import KeyHash, Seq, TableId
 from seachange.model.jobs import JobId
 from seachange.model.locking import (
-    CONFLICTS,
     NO_GUARD,
-    STRONG_TABLE_LOCKS,
     LockMode,
     LockOwner,
     LockPolicy,
-    LocksTaken,
     LockStrength,
     LockWish,
     QueueMode,
-    TableLock,
 )
 from seachange.model.schema.descriptor import Table
-from seachange.runtime.nonblocking import may_wait
-from seachange.storage.keys import change_hash, job_hash, rows_hash, table_hash
+from seachange.storage.keys import job_hash, rows_hash
 
 Row = tuple[Any, ...]
 
@@ -87,15 +83,8 @@ class WriteLocks:
         is_shared: bool,
     ) -> None:
         self.epoch = epoch
-        self._actor = client.actor
-        # Each savepoint begins a scope. ROLLBACK TO releases the scopes after it, the end of the transaction all of
-        # them.
-        self.scopes = [LockScope(LockOwner(client.actor, ticket))]
-        # The weak table locks of all scopes.
-        self.table_modes: dict[DescriptorId, TableLock] = {}
-        self._interrupts = client.interrupts
-        # Its context says whether and how long to wait.
-        self._statement = statement
+        self.held = LockScopes(epoch, ticket, client, statement)
+        self.tables = TableHolds(self.held)
         # What the commit declares for rows that were locked but may not be written, with the snapshot of each. The
         # shares are a dictionary of the transaction, which adds others to it.
         self.writes: dict[KeyHash, Seq] = {}
@@ -118,7 +107,7 @@ class WriteLocks:
 
     @property
     def owner(self) -> LockOwner:
-        return self.scopes[-1].owner
+        return self.held.owner
 
     def begin_statement(self, is_shown: bool) -> None:
         """`is_shown`: the client gets rows of it that depend on what it changes."""
@@ -132,21 +121,15 @@ class WriteLocks:
 
     def begin_scope(self) -> WriteLocksMark:
         """Locks that are taken from now on are released by `back_to`."""
-        if self.scopes[-1].is_used:
-            self._add_scope()
-        return WriteLocksMark(len(self.scopes) - 1, len(self.writes))
+        return WriteLocksMark(self.held.begin(), len(self.writes))
 
     def back_to(self, mark: WriteLocksMark) -> None:
-        gone = self.scopes[mark.scopes :]
-        del self.scopes[mark.scopes :]
-        self._add_scope()
+        gone = self.held.cut(mark.scopes)
         self._forget_keys({owner for scope in gone for owner in scope.owners})
-        self.table_modes = {}
-        for scope in self.scopes:
-            self.table_modes |= scope.modes
+        self.tables.reset()
         while len(self.writes) > mark.writes:
             self.writes.popitem()
-        self._release(gone)
+        self.held.release(gone)
 
     def _forget_keys(self, gone: Set[LockOwner]) -> None:
         """A lock that ends with its scope is not released again: what is taken for a scope from now on would stay."""
@@ -154,85 +137,12 @@ class WriteLocks:
         self._unlocked = {key: row for key, row in self._unlocked.items() if row.owner not in gone}
         self._many.clear()
 
-    def _add_scope(self) -> None:
-        self.scopes.append(LockScope(LockOwner(self._actor, self.epoch.registry.new_scope())))
-
-    # Tables.
-
-    def note_table(self, table_id: DescriptorId, mode: TableLock) -> None:
-        scope = self.scopes[-1]
-        scope.is_used = True
-        scope.modes[table_id] = self.table_modes[table_id] = mode
-
-    def _forget_table(self, table_id: DescriptorId, before: TableLock | None) -> None:
-        for modes in (self.scopes[-1].modes, self.table_modes):
-            if before is None:
-                modes.pop(table_id, None)
-            else:
-                modes[table_id] = before
-
-    def hold_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy = LockPolicy.WAIT) -> bool:
-        """Takes one of the weak modes, which cost nothing unless a strong one is requested. Returns whether the catalog
-        was asked."""
-        before = self.table_modes.get(table_id)
-        # Recorded before the check: either a strong request sees this record, or this check sees the request.
-        self.note_table(table_id, mode)
-        contended = self.epoch.tables.contended
-        if not contended or not self._statement.context.waits or table_hash(table_id) not in contended:
-            return False
-        # Not granted yet.
-        self._forget_table(table_id, before)
-        may_wait()
-        self._take_shared(self.owner, [LockWish(table_hash(table_id), mode, NO_GUARD)], policy)
-        self.note_table(table_id, mode)
-        self.epoch.tables.refresh()
-        return True
-
-    def lock_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> None:
-        """Takes one of the other modes. Schema changes of the table wait for the end of the transaction too."""
-        owner = self.take_table(table_id, mode, policy)
-        change = change_hash(table_id)
-        self.take_shared(owner, LockWish(change, LockStrength.SHARE, change), policy)
-
-    def take_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> LockOwner:
-        owner = LockOwner(self._actor, self.epoch.registry.new_scope())
-        self.scopes[-1].strong.append(owner)
-        stops_writers = TableLock.ROW_EXCLUSIVE in CONFLICTS[mode]
-        wish = LockWish(table_hash(table_id), mode, KeyHash(table_id) if stops_writers else NO_GUARD)
-        if mode in STRONG_TABLE_LOCKS:
-            self._take_strong(owner, wish, policy)
-        else:
-            self._take_shared(owner, [wish], policy)
-        return owner
-
-    @property
-    def strong_locks(self) -> int:
-        """The number of LOCK TABLE locks since the last savepoint."""
-        return len(self.scopes[-1].strong)
-
-    def release_strong(self, kept: int) -> None:
-        """Releases the locks that were taken on a table which no longer has the name."""
-        gone = self.scopes[-1].strong[kept:]
-        del self.scopes[-1].strong[kept:]
-        if gone:
-            self.epoch.shared.release_scopes(self._actor, tuple(owner.scope for owner in gone))
-        for owner in gone:
-            self.epoch.locks.release_all(owner)
-
-    def _take_strong(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> None:
-        self._mark_shared()
-        refresh = self.epoch.tables.refresh
-        taken = self.epoch.shared.take_strong(
-            owner, wish, policy, self._interrupts, self._statement.context.lock_timeout_ms, refresh
-        )
-        self._require(owner, [wish], taken, policy)
-
     # Keys.
 
     def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table: Table, changes: bool = True) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: existing rows
         are changed."""
-        if not self._statement.context.waits:
+        if not self.held.waits:
             return
         if len(write_locks) <= LOCKED_ROWS_MAX:
             for write_lock in write_locks:
@@ -270,7 +180,7 @@ class WriteLocks:
             if changes:
                 wishes.insert(0, self._wish_of_some(table_id, self.owner))
             waits = self.epoch.shared.waits
-            self._take_shared(self.owner, wishes, LockPolicy.WAIT)
+            self.held.take(self.owner, wishes, LockPolicy.WAIT)
             if self.epoch.shared.waits != waits:
                 contention.note((key, table_id) for key in wanted)
         return wanted
@@ -292,10 +202,10 @@ class WriteLocks:
             wishes[row.write_lock.wish] = row.write_lock.lock
             self._note_shared([row.write_lock.lock], owner)
             del self._unlocked[row.write_lock.lock]
-        for scope in self.scopes:
+        for scope in self.held.scopes:
             scope.is_shared |= scope.owner == owner
         asked = list(wishes)
-        taken = self.epoch.shared.take(owner, asked, policy, self._interrupts, self._statement.context.lock_timeout_ms)
+        taken = self.epoch.shared.take(owner, asked, policy, self.held.interrupts, self.held.timeout_ms)
         head = self.epoch.catch_up() if taken.head > self.epoch.applied else taken.head
         keys = {key: r.since for r in rows for key in (r.write_lock.lock, r.write_lock.also) if key is not None}
         with self.epoch.lock:
@@ -319,18 +229,18 @@ class WriteLocks:
         transaction ends instead of making it fail. Readers and inserts do not wait. Returns False if the lock was held
         already."""
         key = rows_hash(table_id)
-        if not self._statement.context.waits or key in self._many:
+        if not self.held.waits or key in self._many:
             return False
         self._implied.setdefault(key, table_id)
         self._note_shared([key], self.owner)
-        self._take_shared(self.owner, [LockWish(key, LockStrength.NO_KEY_UPDATE, key)], LockPolicy.WAIT)
+        self.held.take(self.owner, [LockWish(key, LockStrength.NO_KEY_UPDATE, key)], LockPolicy.WAIT)
         self._many.add(key)
         return True
 
     def _acquire(self, write_lock: WriteLock, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
-        self.scopes[-1].is_used = True
-        limits = self._statement.context.lock_timeout_ms, self._interrupts, self.epoch.local_waits
+        self.held.scopes[-1].is_used = True
+        limits = self.held.timeout_ms, self.held.interrupts, self.epoch.local_waits
         return locks.acquire(self.owner, write_lock.lock, write_lock.strength, policy, *limits)
 
     # Resuming at an earlier statement.
@@ -342,7 +252,7 @@ class WriteLocks:
         """Records the keys because of which the commit was refused."""
         self.met = dict(met)
         self.is_shared = True
-        if self._statement.context.waits:
+        if self.held.waits:
             self.epoch.contention.note((key, self._implied.get(key)) for key in met)
 
     def go_back(self, mark: StepMark, step: StepMark) -> None:
@@ -367,17 +277,25 @@ class WriteLocks:
         for key in released:
             self._unlocked.pop(key, None)
         self._many.difference_update(shared)
-        for scope in self.scopes:
+        for scope in self.held.scopes:
             for key in released:
                 self.epoch.locks.release(scope.owner, key)
             if shared and scope.is_shared:
                 self.epoch.shared.release_keys(scope.owner, shared)
 
     def check(self, write_locks: Iterable[WriteLock], snapshot: Seq) -> None:
-        keys = {
-            key: snapshot for write_lock in write_locks for key in (write_lock.lock, write_lock.also) if key is not None
-        }
-        changed = self.epoch.conflicts.find(keys, {})
+        self.check_keys(
+            {
+                key: snapshot
+                for write_lock in write_locks
+                for key in (write_lock.lock, write_lock.also)
+                if key is not None
+            }
+        )
+
+    def check_keys(self, bases: Mapping[KeyHash, Seq]) -> None:
+        """Raises RowChanged if a key was written since its base."""
+        changed = self.epoch.conflicts.find(bases, {})
         if changed is not None:
             raise errors.RowChanged(seq=changed)
 
@@ -390,7 +308,7 @@ class WriteLocks:
     ) -> list[bool]:
         """Locks rows that are read, of a table, or other keys, for all nodes. Returns which of them were locked, since
         the policy may skip some."""
-        if not self._statement.context.waits or not write_locks:
+        if not self.held.waits or not write_locks:
             return [True] * len(write_locks)
         self._explicit.update(write_lock.lock for write_lock in write_locks)
         if policy is LockPolicy.SKIP:
@@ -398,7 +316,7 @@ class WriteLocks:
         for write_lock in write_locks:
             self._acquire(write_lock, policy)
         some = [self._wish_of_some(table_id, self.owner)] if table_id is not None and policy is LockPolicy.WAIT else []
-        self._take_shared(self.owner, [*some, *(write_lock.wish for write_lock in write_locks)], policy)
+        self.held.take(self.owner, [*some, *(write_lock.wish for write_lock in write_locks)], policy)
         return [True] * len(write_locks)
 
     def _lock_free(self, write_locks: Sequence[WriteLock], most: int) -> list[bool]:
@@ -409,32 +327,15 @@ class WriteLocks:
         free = [n for n, c in enumerate(write_locks) if locks.is_free(self.owner, c.lock, c.strength)]
         while free and sum(taken) < most:
             wishes = [write_locks[n].wish for n in free]
-            granted = self._take_shared(self.owner, wishes, LockPolicy.SKIP, most - sum(taken))
+            granted = self.held.take(self.owner, wishes, LockPolicy.SKIP, most - sum(taken))
             for n, is_granted in zip(free, granted, strict=False):
                 taken[n] = is_granted and self._acquire(write_locks[n], LockPolicy.SKIP)
             free = free[len(granted) :]
         return taken
 
-    def take_shared(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool:
-        """Takes a lock that is not on a row: within the node, then between nodes. If either refuses, neither is
-        held."""
-        locks = self.epoch.locks
-        self.scopes[-1].is_used = True
-        held = locks.holds(owner, wish.key)
-        limits = self._statement.context.lock_timeout_ms, self._interrupts, self.epoch.local_waits
-        if not locks.acquire(owner, wish.key, wish.strength, policy, *limits):
-            return False
-        granted = False
-        try:
-            (granted,) = self._take_shared(owner, [wish], policy)
-        finally:
-            if not granted and not held:
-                locks.release(owner, wish.key)
-        return granted
-
     def run_job(self, job_id: JobId) -> None:
         """The transaction begins a job that others may wait for."""
-        self._take_shared(self.owner, [LockWish(job_hash(job_id), QueueMode.RUNS, NO_GUARD)], LockPolicy.WAIT)
+        self.held.take(self.owner, [LockWish(job_hash(job_id), QueueMode.RUNS, NO_GUARD)], LockPolicy.WAIT)
 
     def wait_for(self, key: KeyHash, strength: LockMode, resumes: bool) -> None:
         """Waits for a lock of another transaction that blocks the commit. A transaction that `resumes` first
@@ -445,30 +346,9 @@ class WriteLocks:
             self._give_up([each for each in self._implied if each != key])
         self._awaited = key
         self._note_shared([key], self.owner)
-        if self._statement.context.waits and key in self._implied:
+        if self.held.waits and key in self._implied:
             self.epoch.contention.note([(key, self._implied[key])])
-        self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
-
-    def _take_shared(
-        self, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int | None = None
-    ) -> Sequence[bool]:
-        self._mark_shared()
-        taken = self.epoch.shared.take(
-            owner, wishes, policy, self._interrupts, self._statement.context.lock_timeout_ms, most
-        )
-        self._require(owner, wishes, taken, policy)
-        return taken.granted
-
-    def _mark_shared(self) -> None:
-        """The scope has locks in the catalog to release."""
-        self.scopes[-1].is_used = self.scopes[-1].is_shared = True
-
-    def _require(self, owner: LockOwner, wishes: Sequence[LockWish], taken: LocksTaken, policy: LockPolicy) -> None:
-        if policy is LockPolicy.NOWAIT and not all(taken.granted):
-            raise self.epoch.shared.refused(wishes[len(taken.granted) - 1], owner)
-        # Keys are locked before they are checked: everything committed before the grant must be applied by then.
-        if taken.head > self.epoch.applied:
-            self.epoch.catch_up()
+        self.held.take(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
 
     def declare(self, write_locks: Sequence[WriteLock], snapshot: Seq) -> None:
         """Makes locked rows part of the commit, so that a write which ignored the lock is a conflict; raises RowChanged
@@ -485,12 +365,4 @@ class WriteLocks:
             self._shares.setdefault(key, snapshot)
 
     def release(self) -> None:
-        self._release(self.scopes)
-
-    def _release(self, scopes: Sequence[LockScope]) -> None:
-        shared = tuple(owner.scope for scope in scopes if scope.is_shared for owner in scope.owners)
-        if shared:
-            self.epoch.shared.release_scopes(self._actor, shared)
-        for scope in scopes:
-            for owner in scope.owners:
-                self.epoch.locks.release_all(owner)
+        self.held.release(self.held.scopes)

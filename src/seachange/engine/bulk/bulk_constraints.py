@@ -104,7 +104,8 @@ class Departure:
             foreign_keys.require_now(child, key, self._view.run(self._gone()), left=True)
             return
         action = action_of(child, key, deleted)
-        if foreign_keys.is_checked_later(child, key) or action not in (Action.NO_ACTION, Action.RESTRICT):
+        is_later = foreign_keys.is_checked_later(child, key) or foreign_keys.is_uncommitted(child, key)
+        if is_later or action not in (Action.NO_ACTION, Action.RESTRICT):
             foreign_keys.left(child, key, self._view.run(self._gone()), action)
             return
         gone = self._gone()

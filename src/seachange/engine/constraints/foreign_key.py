@@ -11,7 +11,7 @@ level. Deletes and changes of a unique key list that key, whether or not a row i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +20,13 @@ from seachange import errors
 from seachange.engine.buffer.declarations import SoftReference
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.constraints.key_view import KeyView
+from seachange.engine.constraints.own_keys import violated_concurrently
 from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.constraints.uncommitted import record
-from seachange.engine.context.deferral import ConstraintName, Deferral
+from seachange.engine.context.deferral import AS_DECLARED, ConstraintName, Deferral
 from seachange.engine.encode.write_plan import pick_columns
 from seachange.engine.reads.row_reads import RowReads
+from seachange.model.ids import ConstraintId
 from seachange.model.schema.constraint import Action, ConstraintKind, ForeignKey
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
@@ -64,15 +66,15 @@ class ForeignKeys:
         # Whether a statement of several parts is running.
         self._has_parts = False
         self._due: dict[ConstraintName, dict[Key, bool]] = {}
-        self.deferral = Deferral()
+        self.deferral = AS_DECLARED
         # To be checked when the transaction commits.
         self.deferred: dict[ConstraintName, dict[Key, bool]] = {}
 
     # Events.
 
-    def inserted(self, table: Table, rows: Sequence[Row]) -> None:
+    def inserted(self, table: Table, rows: Sequence[Row], unchecked: Collection[ConstraintId] = ()) -> None:
         if table.foreign_keys:
-            self._refer(table, self._fill(table, rows))
+            self._refer(table, self._fill(table, rows), unchecked)
             self._finish_statement()
 
     def updated(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
@@ -118,10 +120,17 @@ class ForeignKeys:
         if not is_checked(key) or not keys:
             return False
         actions = {action_of(child, key, deleted) for deleted in (True, False)}
-        if key.uncommitted or actions <= {Action.NO_ACTION, Action.RESTRICT}:
+        if self.is_uncommitted(child, key) or actions <= {Action.NO_ACTION, Action.RESTRICT}:
             self.require_now(child, key, keys, left=True)
             return False
         return bool(self._view.rows_with(child, key.columns, keys))
+
+    def is_uncommitted(self, child: Table, key: ForeignKey) -> bool:
+        """Whether other sessions declare keys of it by `reference_hash` alone; this transaction may be what adds it."""
+        return key.uncommitted or self._adds(child, key)
+
+    def _adds(self, child: Table, key: ForeignKey) -> bool:
+        return self._txn.pending.adds_reference(child.id, key.id)
 
     def is_deferred(self, table: Table, key: ForeignKey) -> bool:
         return self.deferral.is_deferred(table, key)
@@ -168,14 +177,16 @@ class ForeignKeys:
 
     # Referring rows.
 
-    def _refer(self, table: Table, rows: Iterable[Row]) -> None:
+    def _refer(self, table: Table, rows: Iterable[Row], unchecked: Collection[ConstraintId]) -> None:
         for key, pick in self._txn.parts.write_plan(table).foreign_keys:
+            if key.id in unchecked:
+                continue
             self.require(table, key, [k for row in rows if key.refers(k := pick(row))])
 
     def require(self, table: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
         """Records keys that must exist, or not be referred to, at the end of the statement or transaction; `left`: the
         parent gave them up."""
-        if key.uncommitted and left:
+        if left and self.is_uncommitted(table, key):
             keys = set(keys)
             self._free(table, key, keys)
         if key.state not in REFUSING | RECORDING:
@@ -205,8 +216,10 @@ class ForeignKeys:
                 self._apply(action_of(child, key, event.new is None), child, key, changes)
 
     def _apply(self, action: Action, child: Table, key: ForeignKey, changes: Mapping[Key, Key | None]) -> None:
-        if action is Action.NO_ACTION:
+        if action is Action.NO_ACTION or self._adds(child, key):
+            # Rows that others have added are not among those that an action changes.
             self.require(child, key, changes, left=True)
+        if action is Action.NO_ACTION:
             return
         rows = self._view.rows_with(child, key.columns, changes.keys())
         if not rows:
@@ -270,6 +283,17 @@ class ForeignKeys:
             if key.state in REFUSING:
                 raise problem
             record(self._txn, constraint_hash(ConstraintKind.FOREIGN_KEY, child.id, key.id), problem)
+        elif self._adds(child, key) and self._txn.snapshot.seq < self._txn.epoch.applied:
+            self._check_newer(child, key, {value for value in missing if keys[value]})
+
+    def _check_newer(self, child: Table, key: ForeignKey, left: Collection[Key]) -> None:
+        """Rows that are newer than the snapshot may refer to keys that the parent gives up, and were written when no
+        writer knew of a foreign key that this transaction adds."""
+        with self._txn.snapshot.reading_at(self._txn.epoch.applied):
+            rows = self._view.rows_with(child, key.columns, left) if left else []
+        if rows:
+            value = pick_columns(child, key.columns)(rows[0])
+            raise violated_concurrently(key.name, self.still_referenced(child, key, value))
 
     def _share_present(self, child: Table, key: ForeignKey, keys: set[Key]) -> None:
         """Only existing keys can be removed; rows that refer to missing ones are found by the validation. An index that
@@ -287,13 +311,16 @@ class ForeignKeys:
             return
         encode = self._encoder(parent, key)
         declared, snapshot = self._txn.declared, self._txn.snapshot.seq
+        is_soft = self.is_uncommitted(child, key)
         for value in keys:
+            # Parents may have gone since the snapshot of a block before any writer knew of the foreign key that it
+            # adds: that it relies on the keys is declared as for any other.
+            hashed = unique_hash(key.parent_index, encode(value))
             if key.uncommitted:
                 hashed = reference_hash(child.id, key.id, encode(value))
+            if is_soft:
                 problem = self.missing_parent(child, key, value)
                 declared.references.setdefault(hashed, SoftReference(child.id, key, problem))
-            else:
-                hashed = unique_hash(key.parent_index, encode(value))
             declared.shares.setdefault(hashed, snapshot)
 
     def _free(self, child: Table, key: ForeignKey, keys: Iterable[Key]) -> None:

@@ -71,7 +71,7 @@ class KeyView:
         if self._txn.pending.is_new(table):
             return {}
         snapshot = self._txn.snapshot.seq
-        found = self._txn.epoch.image(table, index, snapshot).find_unique(key, snapshot)
+        found = self._txn.block.image(table, index, snapshot).find_unique(key, snapshot)
         plan = self._txn.parts.write_plan(table).entry(index.id)
         return {plan.codec.encode(f.row[: plan.key_width]): f.row[: plan.key_width] for f in found}
 
@@ -84,7 +84,8 @@ class KeyView:
         keys = [key for key in keys if all(map(_can_hold, wanted, key))]
         if not keys:
             return []
-        plain = (i for i in table.readable if table.is_plain(i))
+        snapshot, block = self._txn.snapshot.seq, self._txn.block
+        plain = (i for i in table.readable if table.is_plain(i) and block.is_readable(i.id, snapshot))
         index = next((i for i in plain if set(i.key) == set(columns) and len(i.key) == len(columns)), None)
         has_nulls = any(None in key for key in keys)
         if index is not None and len(keys) <= LOOKUPS_MAX and not has_nulls:

@@ -58,7 +58,8 @@ class RowChanges:
         state = self.state
         is_new = state.pending.is_new(plan.table)
         interrupts, record = state.client.interrupts, recording(state)
-        return RowWriter(plan, state.buffer, state.epoch, state.parts, state.snapshot.seq, is_new, interrupts, record)
+        snapshot, block = state.snapshot.seq, state.block
+        return RowWriter(plan, state.buffer, state.parts, snapshot, is_new, interrupts, record, block)
 
     def take(self, plan: WritePlan, write_locks: Sequence[WriteLock], changes: bool = True) -> None:
         """`changes`: existing rows are changed."""
@@ -114,7 +115,7 @@ class RowChanges:
         old, new = writer.plan.derive(old, state.parts.duck), self.derive_new(writer.plan, new)
         writer.check(new)
         if not state.pending.is_new(table):
-            write_locks = claim_updates(writer.plan, state.buffer, each(old), new)
+            write_locks = claim_updates(writer.plan, state.buffer, each(old), new, state.pending)
             self.note_taken(writer.plan, write_locks)
             self.take(writer.plan, write_locks)
         # Keys are freed before they are taken, so that a statement may shift or swap them.
@@ -132,6 +133,6 @@ class RowChanges:
         writer = self.writer(self.plan(table))
         old = writer.plan.derive(old, state.parts.duck)
         if not state.pending.is_new(table):
-            self.take(writer.plan, claim_deletes(writer.plan, state.buffer, each(old)))
+            self.take(writer.plan, claim_deletes(writer.plan, state.buffer, each(old), state.pending))
         for row in each(old):
             writer.delete(row)

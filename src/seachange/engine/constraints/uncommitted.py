@@ -18,6 +18,7 @@ from seachange import errors
 from seachange.engine.buffer.declarations import SoftReference
 from seachange.engine.buffer.row_writer import Record, duplicate_key
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.constraints.own_keys import check_free, violated_concurrently
 from seachange.engine.encode.check_rows import Row, violation
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.model.change import elements
@@ -33,7 +34,7 @@ from seachange.storage.keys import Key, constraint_hash, conversion_hash
 def key_of(element: Element) -> KeyHash | None:
     """The key that the publication of an element writes; None if no commit relies on its absence."""
     match element:
-        case elements.ConvertedColumn():
+        case elements.ConvertedColumn() | elements.ColumnElement():
             return conversion_hash(element.table_id, element.column_id)
         case elements.ColumnNotNull():
             return constraint_hash(ConstraintKind.NOT_NULL, element.table_id, element.column_id)
@@ -98,32 +99,38 @@ def committed_violation(txn: TransactionState) -> errors.Error | None:
 def concurrent_violation(txn: TransactionState) -> errors.Error | None:
     """Names the constraint of this transaction, and the row of another one that violates it. The catalog is asked: the
     validation may lie below every snapshot for which the node keeps the keys of commits."""
-    for key, name in txn.declared.constraints.items():
+    for key, what in txn.declared.constraints.items():
         base = txn.declared.changed.get(key)
         if base is None or txn.parts.catalog.first_reliance(txn.epoch.epoch, [key], base) is None:
             continue
         found = txn.parts.catalog.first_violation([key], base)
         row = f": {found.violation.text} ({found.violation.session}, commit {found.seq})" if found is not None else ""
-        return errors.SerializationFailure(
-            detail=f'constraint "{name}" is violated by a row of a concurrent transaction{row}'
-        )
+        return errors.SerializationFailure(detail=f"{what} a row of a concurrent transaction{row}")
     return None
 
 
 # Keys of the constraints: unique keys, and keys that foreign keys refer to.
 
 
+def is_uncommitted(txn: TransactionState, plan: EntryPlan) -> bool:
+    """Whether the index was not committed when the write was planned, or is added by this transaction."""
+    return plan.index.uncommitted or txn.pending.adds_keys(plan.table_id, plan.index.id)
+
+
 def is_soft(txn: TransactionState, plan: EntryPlan) -> bool:
     """Whether other writers of a key of this index are no conflict, as far as the node knows."""
     if not plan.index.uncommitted:
-        return False
+        return txn.pending.adds_keys(plan.table_id, plan.index.id)
     now = _index_now(txn, plan)
     return now is None or now.uncommitted
 
 
 def meet_key(txn: TransactionState, plan: EntryPlan, key: Key | None) -> None:
     """Another commit has written a unique key of this one (None: one of many). Until the index is checked, its
-    validation will find both entries."""
+    validation will find both entries. The transaction that adds the index looks again."""
+    if txn.pending.adds_keys(plan.table_id, plan.index.id):
+        check_free(txn, plan, key)
+        return
     now = _index_now(txn, plan)
     if now is not None and now.state in RECORDING | REFUSING:
         table = txn.epoch.schemas.newest.by_id[plan.table_id]
@@ -139,7 +146,10 @@ def _index_now(txn: TransactionState, plan: EntryPlan) -> Index | None:
 
 def meet_reference(txn: TransactionState, met: SoftReference) -> None:
     """A row refers to a key that another commit has removed, or the other way round. A foreign key that was committed
-    meanwhile has fenced this commit, which is rebased and checked by it."""
+    meanwhile has fenced this commit, which is rebased and checked by it. The transaction that adds the foreign key
+    fails."""
+    if txn.pending.adds_reference(met.child_id, met.key.id):
+        raise violated_concurrently(met.key.name, met.problem)
     child = txn.epoch.schemas.newest.by_id.get(met.child_id)
     now = next((k for k in child.foreign_keys if k.id == met.key.id), None) if child is not None else None
     if now is not None and now.state in RECORDING:

@@ -10,8 +10,8 @@ from seachange.model.ids import Epoch, IndexId
 from seachange.model.schema.objects import Descriptor
 from seachange.pipeline.kernels.overlay import OwnWrites
 
-# A descriptor as it is published, and its next version.
-NextVersion = tuple[Descriptor, Descriptor]
+# A descriptor as it is published, None if it is new, and its next version.
+NextVersion = tuple[Descriptor | None, Descriptor]
 
 
 class ChildTransactions(Protocol):

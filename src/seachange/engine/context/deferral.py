@@ -34,6 +34,9 @@ class Deferral:
         return replace(self, named={**self.named, **dict.fromkeys(names, deferred)})
 
 
+AS_DECLARED = Deferral()
+
+
 def find_deferrable(tables: Iterable[Table], name: RelationName) -> list[ConstraintName]:
     """The constraints of this name, of whatever tables."""
     wanted = [table for table in tables if name.schema in (None, table.schema)]

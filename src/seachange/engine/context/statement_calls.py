@@ -26,11 +26,13 @@ def prepare_one(text: str, commands: Sequence[str] = _COMMANDS) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class StatementCall:
-    """A statement with its arguments. `sink` takes the rows of a query while it runs, if they are many."""
+    """A statement with its arguments. `sink` takes the rows of a query while it runs, if they are many. `following` are
+    the statements after it in the same message."""
 
     prepared: Prepared
     values: Sequence[Any] = ()
     sink: RowSink | None = None
+    following: Sequence[Prepared] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.states import State
+from seachange.pipeline.kernels.row_names import naming_columns, show_key
 from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_value
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.storage.arrow import schema_of
@@ -81,11 +82,28 @@ class Derivation:
         except errors.Error as problem:
             if problem.sqlstate[:2] in _PASSING:
                 raise
-            failed.setdefault(column.id, problem.located(f'column "{column.name}" of {self.table.name}'))
+            if column.id not in failed:
+                failed[column.id] = self._first_failure(item, rows, duck, problem)
             values = self._known_values(item, rows, duck)
         if item.required and None in values:
             failed.setdefault(column.id, errors.NotNullViolation(column=column.name, relation=self.table.name))
         return values
+
+    def _first_failure(
+        self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, problem: errors.Error
+    ) -> errors.Error:
+        """The error of the first row without a value, which is found by bisection; `problem` is that of all rows."""
+        while len(rows) > 1:
+            half = rows[: len(rows) // 2]
+            try:
+                self._computed(item, half, duck)
+                rows = rows[len(half) :]
+            except errors.Error as of_half:
+                rows, problem = half, of_half
+        columns = naming_columns(self.table)
+        place = show_key(columns, [rows[0][self.table.columns.index(column)] for column in columns])
+        name = self.table.columns[item.position].name
+        return problem.located(f'column "{name}" of the row of {self.table.name} with {place}')
 
     def _known_values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
         """The values, NULL where the computation fails."""
@@ -137,7 +155,7 @@ class Derivation:
 
 def compile_derivation(table: Table) -> Derivation | None:
     """None if entries need no derived values. A value may depend on those before it."""
-    key = table.needed_for(table.next_primary) if table.next_primary is not None else ()
+    key = {c for index in table.coming for c in table.needed_for(index)}
     by_name = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
 
     def item(position: int, expression: Expression, type_: SqlType, converted: Column | None = None) -> _Item:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from seachange import errors
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.changer.ports import Holder, Lost, Overtaken, Unconverted
 from seachange.engine.buffer.pending_schema import descriptor_change
 from seachange.engine.jobs.drain_holders import HeldNode, find_excused
@@ -80,17 +81,17 @@ class NodeChanges:
         with self._epoch.noticing_end():
             return self._epoch.catch_up()
 
-    def begin(self, versions: Sequence[tuple[Descriptor, Descriptor]], job: JobChange) -> Seq:
+    def begin(self, versions: Sequence[tuple[Descriptor | None, Descriptor]], job: JobChange) -> Seq:
         """Creates the job of a transaction block, and publishes the first versions of the tables that it changes.
         Raises `RowChanged` if one of them is no longer what it was planned from."""
 
         def build(request: CommitRequest) -> CommitRequest:
             schema = self._epoch.schemas.newest
-            for before, _ in versions:
-                now = schema.find(before.id)
-                if now is None or now.version != before.version:
+            for before, after in versions:
+                now = schema.find(after.id)
+                if before is not None and (now is None or now.version != before.version):
                     raise errors.RowChanged(seq=request.validated)
-            return replace(request, descriptors=tuple(descriptor_change(b.id, b, a) for b, a in versions))
+            return replace(request, descriptors=tuple(descriptor_change(a.id, b, a) for b, a in versions))
 
         return self._commit(build, job)
 
@@ -224,6 +225,11 @@ class NodeChanges:
             return None
         known = read_leases(node) if marks is None else node_leases(marks)
         leases = tuple(lease for lease in known.leases if lease.snapshot < below)
+        if is_own and self._drainer.actor:
+            # A block that drains does not wait for itself.
+            leases = tuple(lease for lease in leases if lease.actor != self._drainer.actor)
+            if not leases and known.head >= below:
+                return None
         return HeldNode(node.epoch, node.name, leases, known.head < below)
 
     @contextmanager
@@ -236,11 +242,11 @@ class NodeChanges:
             yield
 
     def _expire(self) -> None:
-        """The mark of a killed process stays until its epoch is expired."""
+        """The mark of a killed process stays until its epoch is ended."""
         now_us = self._parts.clock.steady_us()
         if now_us - self._looked_us >= _EXPIRY_LOOK_US:
             self._looked_us = now_us
-            self._parts.catalog.expire_nodes()
+            end_dead_nodes(self._parts.catalog)
             self.head()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from seachange import errors
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.changer.block_stages import revert_at_once
 from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
 from seachange.changer.job import Job, canceled, job_change, read_job, rolled_back, written
@@ -27,12 +28,11 @@ from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
-from seachange.model.ids import Epoch, IndexId
+from seachange.model.ids import IndexId
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
 from seachange.pipeline.kernels.overlay import OwnWrites
 from seachange.planner.rules.release import RELEASES
 from seachange.runtime.faults import reach
-from seachange.runtime.process import is_gone
 
 # Begins a queued job, as `Begin` does, unless it is interrupted.
 BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
@@ -238,8 +238,8 @@ class JobManager:
         unfinished = self._parts.catalog.jobs(unfinished=True)
         if not unfinished:
             return []
-        # A killed process owns its jobs until its epoch is expired.
-        self._parts.catalog.expire_nodes()
+        # A killed process owns its jobs until its epoch is ended.
+        end_dead_nodes(self._parts.catalog)
         live = {node.epoch for node in self._parts.catalog.nodes() if node.live}
         own = self._epoch.live().epoch
         with self._lock:
@@ -251,20 +251,9 @@ class JobManager:
             if record.id not in held
             and (self.takes_up or record.epoch == own)
             and self._can_run(record)
-            and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or self._has_left(record, live))))
+            and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
             and is_due(record, open_ids)
         ]
-
-    def _has_left(self, record: JobRecord, live: Collection[Epoch]) -> bool:
-        """Whether the node that runs the job has ended. If the process of a transaction block is known to have gone,
-        its node has not to be expired first: it ends here, with all locks of the block."""
-        if record.epoch not in live:
-            return True
-        owner = read_job(record).owner
-        if owner is None or not is_gone(owner.process):
-            return False
-        self._parts.catalog.end_node(record.epoch)
-        return True
 
     def _can_run(self, record: JobRecord) -> bool:
         """A job is finished by the rules that it was planned with. A program that lacks them, or cannot read the

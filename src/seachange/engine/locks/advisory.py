@@ -40,7 +40,7 @@ class Taker(Protocol):
     @property
     def epoch(self) -> EpochLocks: ...
 
-    def take_shared(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool: ...
+    def take_key(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool: ...
 
 
 class AdvisoryLocks:
@@ -71,14 +71,14 @@ class AdvisoryLocks:
         policy = LockPolicy.SKIP if call.verb is AdvisoryVerb.TRY else LockPolicy.WAIT
         wish = LockWish(key, call.strength, key)
         if not call.of_session:
-            return taker.take_shared(taker.owner, wish, policy)
+            return taker.take_key(taker.owner, wish, policy)
         return self._lock(key, call.strength, policy, taker)
 
     def _lock(self, key: KeyHash, strength: LockStrength, policy: LockPolicy, taker: Taker) -> bool:
         name = (key, strength)
         if not self._held[name]:
             owner = LockOwner(taker.owner.actor, _SCOPES[strength])
-            if not taker.take_shared(owner, LockWish(key, strength, key), policy):
+            if not taker.take_key(owner, LockWish(key, strength, key), policy):
                 del self._held[name]
                 return False
         self._epoch = taker.epoch

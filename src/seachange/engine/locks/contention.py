@@ -4,7 +4,8 @@ A statement that writes a contended key locks it for all nodes when it runs, so 
 are locked within the node only, which costs no round trip to the catalog. A node learns of contention from a conflict
 at COMMIT (`engine/session/block_resume.py`), from a lock wait, and from the log: another node has committed a key that
 this one has committed recently. From the log it also knows which tables other nodes write to: there a block locks the
-rows that it has changed before its client gets rows that might depend on them.
+rows that it has changed before its client gets rows that might depend on them. If other nodes write at all, that goes
+for a table, too, to which this node has begun to write a short while ago: little is known of it.
 
 **Invariant:** this is a heuristic only. A missing entry costs a conflict, a superfluous one a round trip.
 """
@@ -42,6 +43,9 @@ class Contention:
         self._sent: set[CommitId] = set()
         # Until when tables count as written to by other nodes, by their indexes.
         self._elsewhere: dict[IndexId, int] = {}
+        # Until when other nodes count as writing to any table, and until when too little is known of each.
+        self._others = 0
+        self._unknown: dict[IndexId, int] = {}
         self._committed: dict[KeyHash, int] = {}
 
     @property
@@ -87,6 +91,7 @@ class Contention:
         self._sent.discard(commit_id)
         now = self._clock.steady_us()
         if not is_own:
+            self._others = now + ELSEWHERE_US
             self._elsewhere.update(dict.fromkeys(touched, now + ELSEWHERE_US))
         if len(keys) > LEARNED_KEYS_MAX:
             return
@@ -101,8 +106,11 @@ class Contention:
             self._committed.update(dict.fromkeys(keys, now))
 
     def is_written_elsewhere(self, index_id: IndexId) -> bool:
-        """Whether another node has written to the index lately."""
-        return self._elsewhere.get(index_id, 0) > self._clock.steady_us()
+        """Whether another node has written to the index lately, or may be about to: others write, and this node has not
+        known the index for long."""
+        now = self._clock.steady_us()
+        unknown = self._unknown.setdefault(index_id, now + ELSEWHERE_US)
+        return self._elsewhere.get(index_id, 0) > now or min(unknown, self._others) > now
 
     def pick(self, table_id: TableId, keys: Iterable[KeyHash]) -> set[KeyHash]:
         """The keys of a table that are contended now."""

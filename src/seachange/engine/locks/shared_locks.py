@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from seachange import errors
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.catalog.port import Catalog
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.locks.key_locks import LockTable
@@ -48,7 +49,7 @@ WISHES_MAX = 1_000
 # third.
 PAUSE_S_MIN, PAUSE_S_SHORT, PAUSE_S_MAX = 0.001, 0.004, 0.02
 SHORT_WAIT_US = 100_000
-# A killed process holds its locks until its epoch is expired.
+# A killed process holds its locks until its epoch is ended.
 EXPIRY_LOOK_US = 500_000
 # The minimum time that other nodes get to answer, however short lock_timeout is.
 ANSWER_US_MIN = 3_000_000
@@ -132,7 +133,7 @@ class SharedLocks:
                 raise errors.LockTimeout(f"No answer from node {', '.join(silent)}.")
             if now_us - looked_us >= EXPIRY_LOOK_US:
                 looked_us = now_us
-                self._catalog.expire_nodes()
+                end_dead_nodes(self._catalog)
 
     def release(self, owner: LockOwner, key: KeyHash) -> None:
         self._catalog.release_locks(self._epoch, owner, (key,))
@@ -257,4 +258,4 @@ class SharedLocks:
                 raise errors.LockTimeout(self._describe_blockers(queues, wait))
             if now_us - looked_us >= EXPIRY_LOOK_US:
                 looked_us = now_us
-                self._catalog.expire_nodes()
+                end_dead_nodes(self._catalog)

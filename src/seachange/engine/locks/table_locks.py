@@ -35,20 +35,31 @@ from seachange.model.locking import (
 from seachange.storage.keys import table_hash
 
 
+@dataclass(frozen=True, slots=True)
+class StrongLock:
+    """A lock of LOCK TABLE, or of a statement that takes rows away."""
+
+    owner: LockOwner
+    table_id: DescriptorId
+    mode: TableLock
+
+
 @dataclass(slots=True, eq=False)
 class LockScope:
     """Locks that end together: with the transaction, or with ROLLBACK TO the savepoint before them. `modes` are the
-    weak table locks, `strong` the owners of LOCK TABLE locks. `is_shared`: some are in the catalog."""
+    weak table locks. `is_shared`: some are in the catalog, which the commit releases. `is_answered`: some were put
+    there by `refresh`, maybe since."""
 
     owner: LockOwner
     modes: dict[DescriptorId, TableLock] = field(default_factory=dict)
-    strong: list[LockOwner] = field(default_factory=list)
+    strong: list[StrongLock] = field(default_factory=list)
     is_used: bool = False
     is_shared: bool = False
+    is_answered: bool = False
 
     @property
     def owners(self) -> tuple[LockOwner, ...]:
-        return (self.owner, *self.strong)
+        return (self.owner, *(lock.owner for lock in self.strong))
 
 
 class Scopes(Protocol):
@@ -125,7 +136,7 @@ class NodeTableLocks:
         self, upto: int, scopes: Sequence[tuple[int, LockScope]], held: Sequence[tuple[LockOwner, LockWish]]
     ) -> None:
         for _, scope in scopes:
-            scope.is_shared = True
+            scope.is_answered = True
         self._catalog.answer_requests(self._epoch, upto, held)
         for ticket, scope in scopes:
             transaction = self._open.get(ticket)

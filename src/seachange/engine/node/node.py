@@ -13,7 +13,7 @@ from typing import TypeVar
 from seachange import errors
 from seachange.engine.context.background import BackgroundThread, BackgroundWork
 from seachange.engine.context.retention import Retention
-from seachange.engine.context.statement_context import BLOCK, TransactionMode
+from seachange.engine.context.statement_context import BLOCK, StatementContext, TransactionMode
 from seachange.engine.jobs.job_manager import ROUND_US, JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
@@ -104,10 +104,13 @@ class Node:
         client: SessionContext | None = None,
         may_write: bool = True,
         mode: TransactionMode = BLOCK,
+        context: StatementContext | None = None,
     ) -> Transaction:
         if self._stopped.is_set():
             raise errors.NodeClosed()
-        return self.in_epoch(lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write, mode))
+        return self.in_epoch(
+            lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write, mode, context)
+        )
 
     def begin_check(self) -> CheckedSnapshot:
         """For the consistency checker."""

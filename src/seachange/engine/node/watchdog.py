@@ -8,8 +8,8 @@ committed is never reported as cancelled.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from seachange import errors
@@ -29,15 +29,29 @@ class WatchedSession(Protocol):
 
 
 class _Watched:
-    __slots__ = ("deadline_us", "growth_bytes_max", "problem", "resident_before", "runner")
+    """A statement, while it runs. Raises QueryCanceled or OutOfMemory instead of the error that the interrupted
+    statement fails with."""
 
-    def __init__(self, runner: WatchedSession, deadline_us: int, growth_bytes_max: int) -> None:
+    __slots__ = ("_watchdog", "deadline_us", "growth_bytes_max", "problem", "resident_before", "runner")
+
+    def __init__(self, watchdog: Watchdog, runner: WatchedSession, deadline_us: int, growth_bytes_max: int) -> None:
         """A limit of 0 means no limit."""
+        self._watchdog = watchdog
         self.runner = runner
         self.deadline_us = deadline_us
         self.growth_bytes_max = growth_bytes_max
         self.resident_before: int | None = None
         self.problem: errors.Error | None = None
+
+    def __enter__(self) -> None:
+        self._watchdog.enter(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        self._watchdog.leave(self)
+        if self.problem is None:
+            return
+        if isinstance(error, errors.Error) or (error is None and not self.runner.is_settled):
+            raise self.problem from error
 
     def growth(self, resident: int) -> int:
         if self.resident_before is None:
@@ -56,25 +70,16 @@ class Watchdog:
         self._entered = threading.Event()
         self._woken = threading.Event()
 
-    @contextmanager
-    def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
-        """Raises QueryCanceled or OutOfMemory instead of the error that the interrupted statement fails with."""
+    def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> AbstractContextManager[None]:
+        """Around a statement; a limit of 0 means none."""
         deadline_us = self._clock.steady_us() + timeout_ms * 1_000 if timeout_ms else 0
-        watched = _Watched(runner, deadline_us, growth_bytes_max)
-        self._enter(watched)
-        try:
-            yield
-        except errors.Error as error:
-            if watched.problem is None:
-                raise
-            raise watched.problem from error
-        finally:
-            with self._lock:
-                self._running.discard(watched)
-        if watched.problem is not None and not runner.is_settled:
-            raise watched.problem
+        return _Watched(self, runner, deadline_us, growth_bytes_max)
 
-    def _enter(self, watched: _Watched) -> None:
+    def leave(self, watched: _Watched) -> None:
+        with self._lock:
+            self._running.discard(watched)
+
+    def enter(self, watched: _Watched) -> None:
         with self._lock:
             self._running.add(watched)
             was_idle, self._is_idle = self._is_idle, False

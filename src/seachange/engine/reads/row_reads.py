@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from seachange import errors
 from seachange.engine.buffer.staged import find_staged, is_hidden
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.seek import choose_access, rows_as_parts, select_rows
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.reads.unique_lookup import find_primary_key
-from seachange.model.condition import Condition
+from seachange.model.condition import Among, Condition
 from seachange.model.isolation import Isolation
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.descriptor import Column, Index, Table
@@ -107,8 +108,9 @@ class RowReads:
     def _stored_parts(self, table: Table, index: Index) -> SnapshotParts:
         if self._state.pending.is_new(table):
             return SnapshotParts((), ())
+        at = self._state.block.seen_at(index.id, self._state.snapshot.seq)
         with self._state.snapshot.reading():
-            return self._state.epoch.image(table, index, self._state.snapshot.seq).parts(self._state.snapshot.seq)
+            return self._state.block.image(table, index, at).parts(at)
 
     def _overlay(self, index: Index) -> Overlay:
         own = self._state.buffer.indexes.get(index.id)
@@ -117,7 +119,9 @@ class RowReads:
     # Keys.
 
     def get(self, table: Table, key: Row) -> Row | None:
-        if self._state.isolation is Isolation.SERIALIZABLE:
+        if self._state.isolation is Isolation.SERIALIZABLE and table.primary.id in self._state.block.state.past:
+            self.note_scan(table, [Among(c, (value,)) for c, value in zip(table.primary.key, key, strict=True)])
+        elif self._state.isolation is Isolation.SERIALIZABLE:
             encoded = self._state.parts.write_plan(table).primary.codec.encode(key)
             self._state.read_set.add_keys(table.primary.id, [entry_hash(table.primary.id, encoded)])
         return self.peek(table, key)
@@ -139,7 +143,7 @@ class RowReads:
         if self._state.pending.is_new(table):
             return None
         with self._state.snapshot.reading():
-            found = self._state.epoch.image(table, table.primary, self._state.snapshot.seq).get(
+            found = self._state.block.image(table, table.primary, self._state.snapshot.seq).get(
                 key, self._state.snapshot.seq
             )
         return None if found is None else self._from_stored(table, found.layout_id, found.row)
@@ -157,7 +161,17 @@ class RowReads:
             primary = find_primary_key(
                 self._state, self._state.parts.write_plan(table), index, key, self._state.pending.is_new(table)
             )
-        return None if primary is None else self.get(table, primary)
+        row = None if primary is None else self.get(table, primary)
+        if primary is not None and not self._state.block.is_readable(index.id, self._state.snapshot.seq):
+            self._check_visible(table, index, key, row)
+        return row
+
+    def _check_visible(self, table: Table, index: Index, key: Row, row: Row | None) -> None:
+        """The index is newer than the snapshot: the row that has the key may be too."""
+        entry = self._state.parts.write_plan(table).entry(index.id)
+        stored = self._state.parts.write_plan(table).derive([row], self._state.parts.duck) if row is not None else []
+        if not any(entry.has_entry(each) and entry.unique_key(entry.stored(each)) == key for each in stored):
+            raise errors.SerializationFailure(detail=f"a row with a key of {index.name} is newer than the snapshot")
 
     # Notes.
 
@@ -170,7 +184,10 @@ class RowReads:
     def note_scan(self, table: Table, conditions: Sequence[Condition] = ()) -> None:
         """The rows of a table that meet the conditions were looked at, or looked for."""
         if self._state.isolation is Isolation.SERIALIZABLE:
-            # What others commit is judged by rows as they are stored.
+            # What others commit is judged by rows as they are stored. They know those that this transaction has
+            # rewritten by the primary index of the snapshot.
+            if table.primary.id in self._state.block.state.past:
+                table = self._state.epoch.schema(self._state.snapshot.seq).by_id[table.id]
             stored = [c for c in conditions if c.column in dict(table.layout.columns)]
             self._state.read_set.add_scan(table, stored)
 

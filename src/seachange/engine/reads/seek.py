@@ -139,7 +139,7 @@ def find_rows(
 def _count_max(txn: TransactionState, table: Table) -> int:
     if txn.pending.is_new(table):
         return _ROWS_MAX
-    in_files = txn.epoch.image(table, table.primary, txn.snapshot.seq).rows_in_files
+    in_files = txn.block.image(table, table.primary, txn.snapshot.seq).rows_in_files
     return _ROWS_MAX if not in_files else min(max(in_files // _ROWS_PER_MATCH, _ROWS_IN_FILES_MIN), _ROWS_MAX)
 
 
@@ -151,7 +151,7 @@ def _find_entries(
     mine = own.entries if own is not None else {}
     found: list[tuple[LayoutId, Row]] = []
     if not txn.pending.is_new(table):
-        image = txn.epoch.image(table, plan.index, txn.snapshot.seq)
+        image = txn.block.image(table, plan.index, txn.snapshot.seq)
         committed = image.find_between(low, high, txn.snapshot.seq, count_max)
         if committed is None:
             return None

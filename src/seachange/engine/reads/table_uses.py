@@ -26,7 +26,7 @@ class TableUses:
         state.statement.seen.add(table.id)
         if state.pending.changes(table):
             return
-        modes = state.write_locks.table_modes
+        modes = state.write_locks.tables.modes
         if modes.get(table.id, 0) < mode:
             # Rows that a statement only brings depend on nothing.
             self.hold(table, mode, mode is not TableLock.ROW_EXCLUSIVE or table.id in modes)
@@ -41,7 +41,7 @@ class TableUses:
         state = self.state
         # As of a limit it would see the same again.
         moves = state.isolation is Isolation.READ_COMMITTED and not state.snapshot.is_held
-        if state.write_locks.hold_table(table.id, mode) and reads and moves:
+        if state.write_locks.tables.hold(table.id, mode) and reads and moves:
             changed = self._changed_since(table)
             if changed > state.snapshot.seq:
                 raise errors.RowChanged(seq=changed)

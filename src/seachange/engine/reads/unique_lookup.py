@@ -31,10 +31,9 @@ def _entries(txn: TransactionState, plan: WritePlan, entry: EntryPlan, key: Key,
         yield from _own_entries(txn, entry, own, key)
     if is_new:
         return
-    image = txn.epoch.image(plan.table, entry.index, txn.snapshot.seq)
-    for found in (
-        _only(image.get(key, txn.snapshot.seq)) if entry.holds_rows else image.find_unique(key, txn.snapshot.seq)
-    ):
+    at = txn.block.seen_at(entry.index.id, txn.snapshot.seq)
+    image = txn.block.image(plan.table, entry.index, at)
+    for found in _only(image.get(key, at)) if entry.holds_rows else image.find_unique(key, at):
         encoded = entry.codec.encode(found.row[: entry.key_width])
         if own is None or (encoded not in own.entries and not is_hidden(txn.parts.warehouse, own, found.row)):
             yield found.row

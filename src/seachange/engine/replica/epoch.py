@@ -10,8 +10,7 @@ behind it may be gone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from seachange import errors
 from seachange.catalog.port import Catalog
@@ -26,7 +25,7 @@ from seachange.engine.replica.conflicts import ConflictMap
 from seachange.engine.replica.images import Images
 from seachange.engine.replica.registry import Registry
 from seachange.engine.replica.schema_history import SchemaHistory, SchemaVersion, schema_of
-from seachange.model.codecs.object_json import decode_descriptor
+from seachange.model.codecs.descriptor_json import decode_descriptor
 from seachange.model.ids import DescriptorId, Epoch, KeyHash, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
 from seachange.model.schema.descriptor import Index, Table
@@ -94,13 +93,8 @@ class EpochState:
         jobs = (record.id for record in self.catalog.jobs(unfinished=True))
         return next((f"job {id_}" for id_ in jobs if key == job_hash(id_)), describe_key(key))
 
-    @contextmanager
-    def noticing_end(self) -> Iterator[None]:
-        try:
-            yield
-        except errors.StaleNode:
-            self.ended = True
-            raise
+    def noticing_end(self) -> NoticingEnd:
+        return NoticingEnd(self)
 
     # The past.
 
@@ -204,8 +198,24 @@ class EpochState:
     def housekeeping(self, mark: Seq) -> None:
         with self.lock:
             self.conflicts.prune(mark)
-            self.images.drop_below(mark)
+            self.images.drop_below(mark, self.schemas.at(mark), self.schemas.newest)
             self.schemas.forget_below(mark)
+
+
+class NoticingEnd:
+    """Around calls of the catalog: an error says that the epoch has ended."""
+
+    __slots__ = ("_epoch",)
+
+    def __init__(self, epoch: EpochState) -> None:
+        self._epoch = epoch
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        if isinstance(problem, errors.StaleNode):
+            self._epoch.ended = True
 
 
 def _entry(request: CommitRequest, outcome: Committed) -> LogEntry:

@@ -2,6 +2,9 @@
 
 After a compaction the new generation gets an image of its own; the old image stays as long as there are snapshots below
 the new base.
+
+**Invariant:** files that no image shows any more, because of a newer generation or a dropped index, are closed. So the
+number of open files depends on the data, not on how long the node has run or on what retention keeps.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from contextlib import contextmanager
 
 from seachange import errors
 from seachange.catalog.port import Catalog
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.ids import Epoch, IndexId, LayoutId, Seq
 from seachange.model.log import LogEntry
 from seachange.model.schema.descriptor import Index, Table
@@ -128,12 +132,23 @@ class Images:
                 with self._forgetting_damaged(index_id):
                     self._images[index_id] = (*images, images[-1].rebased(contents))
 
-    def drop_below(self, mark: Seq) -> None:
-        """Drops images that only snapshots below `mark` could need."""
+    def drop_below(self, mark: Seq, *schemas: SchemaVersion) -> None:
+        """Drops images that only snapshots below `mark` could need. `schemas` are those at the mark and now: an index
+        that is in none of them was dropped."""
         for index_id, images in list(self._images.items()):
-            while len(images) > 1 and images[1].base <= mark:
-                images = images[1:]
-            self._images[index_id] = images
+            kept = images if any(self._is_in(schema, index_id) for schema in schemas) else ()
+            while len(kept) > 1 and kept[1].base <= mark:
+                kept = kept[1:]
+            if len(kept) < len(images):
+                self._images[index_id] = kept
+                shown = {id_ for image in kept for id_ in image.segment_ids}
+                self._warehouse.release({id_ for image in images for id_ in image.segment_ids} - shown)
+            if not kept:
+                del self._images[index_id]
+
+    def _is_in(self, schema: SchemaVersion, index_id: IndexId) -> bool:
+        table = schema.by_id.get(self._tables[index_id].id)
+        return table is not None and index_id in table.index_by_id
 
     def loaded(self) -> tuple[IndexImage, ...]:
         return tuple(images[-1] for images in list(self._images.values()))

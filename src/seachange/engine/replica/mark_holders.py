@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from seachange.engine.replica.registry import Marks, OpenWriter
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.log import NodeRecord
+from seachange.runtime.process import name_process
 
 # A transaction that has used more tables than this is published as one that may have used any.
 _USED_MAX = 100
@@ -57,7 +58,7 @@ def _lease(snapshot: Seq, writer: OpenWriter) -> Lease:
 def encode_holders(marks: Marks) -> str:
     known = node_leases(marks)
     leases = [[lease.session, lease.snapshot, lease.since_us, lease.actor, lease.used] for lease in known.leases]
-    return json.dumps({"head": known.head, "leases": leases})
+    return json.dumps({"head": known.head, "leases": leases, "process": name_process()})
 
 
 def read_leases(node: NodeRecord) -> NodeLeases:

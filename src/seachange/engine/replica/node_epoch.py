@@ -45,9 +45,12 @@ class NodeEpoch:
 
     def _new_epoch(self) -> EpochState:
         parts = self.parts
-        return EpochState(
+        epoch = EpochState(
             parts.catalog, parts.warehouse, self._name, self.expiry_ms, parts.clock, self.beat_soon.set, parts.release
         )
+        # The catalog knows the process before it holds anything.
+        self._send_beat(epoch)
+        return epoch
 
     def run(self, work: Callable[[EpochState], T]) -> T:
         """Runs `work` in the node's epoch, and again in a new one if the catalog reports that the epoch has ended. A
@@ -87,12 +90,15 @@ class NodeEpoch:
     def beat(self) -> None:
         epoch = self.current
         try:
-            marks = epoch.registry.marks()
-            sent_us = self.parts.clock.steady_us()
-            self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks), self._pace.read())
-            epoch.beaten_us = sent_us
+            self._send_beat(epoch)
         except errors.StaleNode:
             self._renew(epoch)
+
+    def _send_beat(self, epoch: EpochState) -> None:
+        marks = epoch.registry.marks()
+        sent_us = self.parts.clock.steady_us()
+        self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks), self._pace.read())
+        epoch.beaten_us = sent_us
 
     def catch_up(self) -> None:
         """Afterwards this node has applied everything that was committed on any node before the call."""

@@ -16,14 +16,13 @@ from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.session.job_session import SessionJobs, answer
 from seachange.model.ids import Epoch, IndexId
 from seachange.pipeline.kernels.overlay import OwnWrites
-from seachange.runtime.process import name_process
 
 
 class BlockJobs:
     def __init__(self, jobs: SessionJobs) -> None:
         self._jobs = jobs
         self._manager = jobs.node.jobs
-        self.owner = BlockOwner(jobs.client.name, name_process())
+        self.owner = BlockOwner(jobs.client.name)
 
     @property
     def drain_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""Running the end of a block again when its COMMIT meets a conflict with another node.
+"""Running the end of a block again if its COMMIT meets a conflict with another node; all of it, after a schema change.
 
 At READ COMMITTED a statement that meets a row which was changed meanwhile waits, and runs on the newest version. If
 the other writer is in another node, that may be found out at COMMIT only. The block then goes back to the first
@@ -15,6 +15,9 @@ that its statements would not have closed.
 Of a client that has got no rows since, no result can differ. So before it gets rows that may depend on what the block
 has changed in tables to which other nodes write, the changed rows are locked for all nodes (`secure`), and the block
 goes back there and then if another node has overtaken it.
+
+**Invariant:** a statement that lost because of the shape in which its block first used a table would lose again: the
+block then begins again as a whole, and uses its tables in their newest shape.
 
 **Invariant:** an open block never goes back behind a savepoint that it can still be rolled back to: the places that the
 savepoint remembers are those of the statements as they ran. Only COMMIT goes back there.
@@ -58,7 +61,7 @@ Written = dict[DescriptorId, dict[tuple[IndexId, bytes], tuple[Any, ...] | None]
 @dataclass(frozen=True, slots=True)
 class BlockStep:
     """A statement of the block: where it began and ended, what it answered (None if that is not kept), the tables that
-    it looked at and as of when, and the values that were drawn for it."""
+    it looked at and as of when, and the values that were drawn for it. `is_held`: that was before a schema change."""
 
     call: StatementCall
     begin: Checkpoint
@@ -66,6 +69,7 @@ class BlockStep:
     result: Result | None
     seen: frozenset[DescriptorId]
     snapshot: Seq
+    is_held: bool
     drawn: Drawn
     written: Written
 
@@ -115,7 +119,28 @@ class BlockStatements:
         if call.prepared.shows_rows:
             self._secure(transaction, kept)
         transaction.state.write_locks.begin_statement(call.prepared.shows_rows)
-        return self._perform(call, transaction, transaction.undo.checkpoint(), {})
+        try:
+            return self._perform(call, transaction, transaction.undo.checkpoint(), {})
+        except errors.SerializationFailure as problem:
+            if isinstance(problem, errors.StaleNode) or not self._start_over(transaction, kept):
+                raise
+            return self._perform(call, transaction, transaction.undo.checkpoint(), {})
+
+    def _start_over(self, transaction: Transaction, kept: int) -> bool:
+        """After a statement that was refused in the shape in which the block has used its tables: whether the whole
+        block has been run again in the newest one, as if it had begun after the schema change."""
+        can_start = transaction.state.snapshot.is_held and self.can_resume(transaction) and self._is_whole
+        if not can_start or kept:
+            return False
+        try:
+            if not self._resume_at(0, transaction):
+                return False
+        except (errors.SerializationFailure, errors.IntegrityError, errors.DataError) as problem:
+            if isinstance(problem, errors.StaleNode):
+                raise
+            return False
+        transaction.start_statement()
+        return True
 
     def _secure(self, transaction: Transaction, kept: int) -> None:
         """The statement to come sees what other nodes cannot change any more, unless that was changed before a
@@ -128,7 +153,7 @@ class BlockStatements:
         place = self._find_place(transaction) if self.can_resume(transaction) else None
         if place is not None and self._forgotten + place < kept:
             return
-        if not self._resume_at(place, transaction):
+        if not self._resume_at(place, transaction, kept):
             raise conflict_with(max(met.values()))
         transaction.start_statement()
 
@@ -149,9 +174,9 @@ class BlockStatements:
             transaction.state.statement.tape.drawn(),
         )
         written = transaction.state.buffer.rows_since(begin.mark.buffer)
-        step = BlockStep(
-            replace(call, sink=None), begin, end, known, seen, transaction.state.snapshot.seq, drawn, written
-        )
+        kept = replace(call, sink=None) if call.sink is not None else call
+        snapshot = transaction.state.snapshot
+        step = BlockStep(kept, begin, end, known, seen, snapshot.seq, snapshot.is_held, drawn, written)
         self._steps.append(step)
         return result
 
@@ -166,10 +191,21 @@ class BlockStatements:
         """After a conflict: whether the block now is as its client knows it, on the newest versions of its rows."""
         return self._resume_at(self._find_place(transaction) if self.can_resume(transaction) else None, transaction)
 
-    def _resume_at(self, place: int | None, transaction: Transaction) -> bool:
+    def _resume_at(self, place: int | None, transaction: Transaction, kept: int = 0) -> bool:
         self._resumed += 1
         if place is None or self._resumed > RESUMES_MAX:
             return False
+        known = tuple(self._steps)
+        try:
+            return self._run_from(place, transaction)
+        except errors.RowChanged:
+            # What came before keeps the shape of its tables, in which the newest rows cannot be shown.
+            if not (place and transaction.state.snapshot.is_held and self._is_whole) or kept:
+                raise
+        self._steps[:] = known
+        return self._run_from(0, transaction)
+
+    def _run_from(self, place: int, transaction: Transaction) -> bool:
         again = self._steps[place:]
         transaction.undo.undo_to(again[0].begin, again[0].end.write_locks)
         del self._steps[place:]
@@ -216,7 +252,11 @@ class BlockStatements:
         if not places:
             # It is not known which: all of them, then.
             return 0 if self._is_whole else None
-        return min(places) if min(places) >= 0 else None
+        place = min(places)
+        if place >= 0 and self._steps[place].is_held and self._is_whole:
+            # It would lose again as of that time: the block has to begin after the schema change.
+            return 0
+        return place if place >= 0 else None
 
     def _step_of(self, places: Sequence[int], count: Callable[[Checkpoint], int]) -> int | None:
         """The statement that did the first of these; -1 if that came before all of them."""

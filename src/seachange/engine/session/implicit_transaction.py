@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from enum import Enum, auto
 
 from seachange import errors
+from seachange.engine.session.outside_blocks import check_inside_block
 from seachange.engine.session.session_control import is_control
 from seachange.engine.session.session_state import SessionState, TransactionStatus
 from seachange.model.statements import (
@@ -71,6 +72,10 @@ def find_way(prepared: Sequence[Prepared], session: SessionState) -> Way:
     if any(map(_discards_all, statements)):
         # What it does at once could not be rolled back with the others.
         raise errors.InsideBlock(command="DISCARD ALL")
+    if not any(isinstance(statement, TransactionStatement) for statement in statements):
+        # Also if it is the only one that does more than settings.
+        for statement in statements:
+            check_inside_block(statement)
     doing = [i for i, statement in enumerate(statements) if not isinstance(statement, _AT_MOST_SETTINGS)]
     is_local = any(isinstance(statement, SetSetting) and statement.local for statement in statements)
     if is_local or len(doing) > 1 or any(isinstance(statements[i], TransactionStatement) for i in doing):

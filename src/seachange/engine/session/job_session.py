@@ -108,7 +108,7 @@ class JobStatement:
         for job_id, exclusion in jobs.items():
             cancels = exclusion.answer is ExclusionDecision.CANCEL and not in_block
             reason = exclusion.reason if cancels or exclusion.answer is ExclusionDecision.WAIT else _MAY_BE_ROLLED_BACK
-            self._notice(f"waits for job {job_id}: {reason}")
+            self._notice(f"waits for {self._name(job_id)}: {reason}")
             if cancels:
                 cancel_if_possible(self._node.parts.catalog, job_id)
                 self._node.jobs.wake()
@@ -122,9 +122,20 @@ class JobStatement:
             while not self._is_over(job_id):
                 waited_ms = (self._node.parts.clock.steady_us() - begun_us) // 1_000
                 if self._lock_ms and waited_ms >= self._lock_ms:
-                    raise errors.LockNotAvailable(detail=f"lock_timeout has passed behind job {job_id}")
+                    raise errors.LockNotAvailable(detail=f"lock_timeout has passed behind {self._name(job_id)}")
                 self._interrupts.pause(_LOOK_SECONDS)
                 check()
+
+    def _name(self, job_id: JobId) -> str:
+        """The job with its statement, and the session whose transaction block it belongs to."""
+        record = self._node.parts.catalog.job(job_id)
+        if record is None:
+            return f"job {job_id}"
+        job, held = read_job(record), ""
+        if job.owner is not None:
+            nodes = {node.epoch: node.name for node in self._node.parts.catalog.nodes()}
+            held = f" of the transaction block of {job.owner.session}, node {nodes.get(record.epoch, '?')}"
+        return f"job {job_id} ({job.statement}){held}"
 
     def _is_over(self, job_id: JobId) -> bool:
         record = self._node.parts.catalog.job(job_id)

@@ -38,7 +38,7 @@ def lock_tables(transaction: Transaction, statement: LockTables) -> None:
 
 def _lock_relation(transaction: Transaction, name: RelationName, mode: TableLock, policy: LockPolicy) -> None:
     found = transaction.schema.relation(name.schema, name.name)
-    kept = transaction.state.write_locks.strong_locks
+    kept = transaction.state.write_locks.tables.strong_count
     while True:
         for table in tuple(_tables_of(transaction, found, mode)):
             transaction.locks.lock_table(table, mode, policy)
@@ -49,7 +49,7 @@ def _lock_relation(transaction: Transaction, name: RelationName, mode: TableLock
             if isinstance(found, Table):
                 transaction.locks.use_locked(found)
             return
-        transaction.state.write_locks.release_strong(kept)
+        transaction.state.write_locks.tables.release_strong(kept)
 
 
 def _tables_of(transaction: Transaction, relation: Relation, mode: TableLock) -> Iterator[Table]:

@@ -49,7 +49,7 @@ from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, RowSink
 from seachange.sql.query.databases import check_database
 from seachange.sql.run.describe import Description, describe, plain_columns
-from seachange.sql.run.execute import Prepared
+from seachange.sql.run.execute import Prepared, prepare_pattern
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.settings import READ_ONLY
 from seachange.storage.plan import quote
@@ -158,14 +158,22 @@ class Session:
         """The statements of a text; while a long one is parsed, it can be cancelled and has a time limit."""
         return self._guard.prepare(text)
 
+    def prepare_text(self, text: str) -> tuple[Prepared, ...]:
+        """The same for a text without parameters, which may share its plan with texts that have other constants."""
+        shared = prepare_pattern(text)
+        return (shared,) if shared is not None else self.prepare(text)
+
     def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
         """Runs every statement of the text. Without BEGIN, the text is one transaction."""
         self.is_interrupted = False
         try:
-            prepared = self.prepare(text)
+            prepared = self.prepare(text) if values else self.prepare_text(text)
         except errors.Error:
             self.mark_failed()
             raise
+        if len(prepared) == 1:
+            self.check_cancelled()
+            return [self.execute_prepared(prepared[0], values)]
         way = find_way(prepared, self)
         results: list[Result] = []
         if way is Way.BLOCK:
@@ -183,10 +191,10 @@ class Session:
         block = ImplicitBlock(self)
         results = []
         try:
-            for statement in prepared:
-                with block.statement(statement.parsed, is_last=statement is prepared[-1]):
+            for number, statement in enumerate(prepared, 1):
+                with block.statement(statement.parsed, is_last=number == len(prepared)):
                     self.check_cancelled()
-                    results.append(self.execute_prepared(statement, values))
+                    results.append(self.execute_prepared(statement, values, following=prepared[number:]))
             block.end(commit=True)
         except BaseException:
             block.end(commit=False)
@@ -198,19 +206,27 @@ class Session:
 
         def work(transaction: Transaction) -> None:
             results.clear()
-            for statement in prepared:
+            for number, statement in enumerate(prepared, 1):
                 self.check_cancelled()
                 if results:
                     transaction.start_statement()
                 with self._guard.statement(statement.command):
                     check_inside_block(statement.parsed)
-                    results.append(self._runner.run(StatementCall(statement, values), transaction))
+                    call = StatementCall(statement, values, following=self._joinable(prepared[number:]))
+                    results.append(self._runner.run(call, transaction))
 
         self._loop.commit(work)
 
-    def execute_prepared(self, prepared: Prepared, values: Sequence[Any], sink: RowSink | None = None) -> Result:
-        """Rows of a query go to `sink` while it runs, if they are many: then the result has none."""
-        call = StatementCall(prepared, values, sink)
+    def execute_prepared(
+        self,
+        prepared: Prepared,
+        values: Sequence[Any],
+        sink: RowSink | None = None,
+        following: Sequence[Prepared] = (),
+    ) -> Result:
+        """Rows of a query go to `sink` while it runs, if they are many: then the result has none. `following` are the
+        statements after it in the same message."""
+        call = StatementCall(prepared, values, sink, self._joinable(following))
         with self._guard.statement(prepared.command):
             if self._state.status is TransactionStatus.OPEN:
                 self._check_inside_block(prepared)
@@ -224,6 +240,10 @@ class Session:
             if self._state.status is TransactionStatus.IDLE:
                 return self._loop.run(call)
             return self._block.run(call)
+
+    def _joinable(self, following: Sequence[Prepared]) -> Sequence[Prepared]:
+        """A time limit is that of one statement."""
+        return () if following and self.settings.typed.statement_timeout_ms else following
 
     def _check_inside_block(self, prepared: Prepared) -> None:
         try:

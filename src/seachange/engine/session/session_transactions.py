@@ -69,8 +69,9 @@ class SessionTransactions:
 
     @property
     def _isolation(self) -> Isolation:
-        typed = self._settings.typed
-        return typed.default_isolation if self._block.status is TransactionStatus.IDLE else typed.isolation
+        settings = self._settings
+        is_idle = self._block.status is TransactionStatus.IDLE
+        return settings.typed.default_isolation if is_idle else settings.isolation
 
     @property
     def context(self) -> StatementContext:
@@ -99,8 +100,7 @@ class SessionTransactions:
         return self._node.in_epoch(lambda epoch: self._begin_at(seq, mode, may_write and not self.is_read_only))
 
     def _begin_at(self, seq: Seq | None, mode: TransactionMode, may_write: bool) -> Transaction:
-        transaction = self._node.begin(self._isolation, seq, self._client, may_write, mode)
-        transaction.state.statement.enter(self.context)
+        transaction = self._node.begin(self._isolation, seq, self._client, may_write, mode, self.context)
         try:
             self._client.advisory.check_epoch(transaction.state.epoch)
             self._admission.begin(transaction.state.write_locks)

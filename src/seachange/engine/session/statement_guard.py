@@ -11,11 +11,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
-from seachange.runtime.interruption import interruptible
+from seachange.runtime.interruption import InterruptedBy
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.run.execute import KEPT_CHARS_MAX, Prepared, prepare
 from seachange.sql.settings.session_settings import SessionSettings
-from seachange.values.timezone import in_zone
+from seachange.values.timezone import InZone
+
+_WITHIN = nullcontext()
 
 
 class Guard:
@@ -53,19 +55,19 @@ class Guard:
         self._duck.interrupt()
         self._node.epoch.locks.cancel(self._client.actor)
 
-    @contextmanager
-    def statement(self, command: str = "") -> Iterator[None]:
+    def statement(self, command: str = "") -> AbstractContextManager[None]:
         """Around a statement; within another one, part of that."""
-        if self._is_entered:
-            yield
-            return
+        return _WITHIN if self._is_entered else self._guarded(command)
+
+    @contextmanager
+    def _guarded(self, command: str) -> Iterator[None]:
         try:
             self._enter()
             with (
                 self._node.parts.meters.statement(command),
                 self._watched(),
                 self._in_zone(),
-                interruptible(self._client.interrupts.check_end),
+                InterruptedBy(self._client.interrupts.check_end),
             ):
                 yield
         finally:
@@ -79,7 +81,7 @@ class Guard:
             return prepare(text)
         try:
             self._enter()
-            with self._watched(), interruptible(self._client.interrupts.check_end):
+            with self._watched(), InterruptedBy(self._client.interrupts.check_end):
                 return prepare(text)
         finally:
             self._leave()
@@ -96,10 +98,10 @@ class Guard:
     def _in_zone(self) -> AbstractContextManager[None]:
         zone = self._settings.typed.timezone
         self._duck.set_zone(zone)
-        return in_zone(zone)
+        return InZone(zone)
 
     def _watched(self) -> AbstractContextManager[None]:
         limits = self._settings.typed
         if not limits.statement_timeout_ms and not limits.process_growth_bytes_max:
-            return nullcontext()
+            return _WITHIN
         return self._node.watchdog.watch(self, limits.statement_timeout_ms, limits.process_growth_bytes_max)

@@ -40,6 +40,7 @@ from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, RowSink, show_in_zone
 from seachange.sql.run.execute import Prepared, prepare, run_statement
+from seachange.sql.run.joint_statements import find_joint, run_joint
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.values.timezone import session_zone
 
@@ -67,10 +68,19 @@ class StatementRunner:
         prepared, reruns = call.prepared, 0
         if prepared.writes and (self.transactions.is_read_only or transaction.state.snapshot.is_past):
             raise errors.ReadOnlyTransaction(command=prepared.command)
+        if prepared in transaction.answered:
+            return transaction.answered.pop(prepared)
+        # Left by a message that has ended early.
+        transaction.answered.clear()
         self.transactions.enter(transaction, prepared.mentions)
+        joint = () if transaction.state.mode.autocommit else find_joint(prepared, call.following)
         while True:
             try:
                 port = self.port_for(prepared, transaction)
+                if joint and (results := run_joint([prepared, *joint], port, self.duck)) is not None:
+                    transaction.answered |= zip(joint, results[1:], strict=True)
+                    return results[0]
+                joint = ()
                 result = run_statement(prepared, port, self.duck, call.values, self.notices, call.sink)
                 return show_in_zone(result, session_zone())
             except Busy as busy:

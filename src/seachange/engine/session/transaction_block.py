@@ -109,9 +109,9 @@ class TransactionBlock:
 
     def _commit(self, transaction: Transaction) -> None:
         # The role is that of the last statement, whatever SET ROLE said since.
-        transaction.state.statement.enter(
-            replace(transaction.state.statement.context, lock_timeout_ms=self._settings.typed.lock_timeout_ms)
-        )
+        statement, timeout_ms = transaction.state.statement, self._settings.typed.lock_timeout_ms
+        if statement.context.lock_timeout_ms != timeout_ms:
+            statement.enter(replace(statement.context, lock_timeout_ms=timeout_ms))
         can_resume = self._statements.can_resume(transaction) and not self._client.temporary.on_commit
         self._transactions.commit(transaction, partial(self._resume, transaction) if can_resume else None)
 

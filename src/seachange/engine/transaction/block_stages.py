@@ -6,12 +6,13 @@ before the block forgets it, and while it holds the coordination key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 from seachange import errors
+from seachange.changer.job import Job
 from seachange.engine.buffer.block_changes import ChangesState
-from seachange.engine.buffer.row_locks import WriteLock
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.model.ids import KeyHash, Seq
 from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
@@ -28,6 +29,15 @@ def revert_stages(txn: TransactionState, mark: ChangesState) -> None:
         reach("block.reverted")
 
 
+def note_children(txn: TransactionState, jobs: Iterable[Job]) -> None:
+    """Remembers which versions child transactions have published up to now, while others can change labels only."""
+    newest = txn.epoch.schema(txn.epoch.catch_up())
+    for job_id, id_ in [(job.id, id_) for job in jobs for id_ in job.descriptors]:
+        published, (known, _) = newest.find(id_), txn.pending.change(id_) or (None, None)
+        if published is not None:
+            txn.block.note_children(job_id, (known or published).version, published)
+
+
 def leave_stages(txn: TransactionState) -> None:
     """The COMMIT has ended the jobs of the block; or it is not known, and a worker reverts what it has not."""
     jobs, children = txn.block.state.jobs, txn.statement.context.children
@@ -37,26 +47,33 @@ def leave_stages(txn: TransactionState) -> None:
 
 
 def follow_children(txn: TransactionState) -> None:
-    """What is left of the block's changes is based on versions that child transactions have published since."""
-    if not txn.block.has_run:
-        return
-    newest = txn.epoch.schema(txn.epoch.catch_up())
+    """What is left of the block's changes is based on versions that its child transactions have published since. What
+    others have published is left to COMMIT."""
     for id_ in txn.pending.ids:
-        published = newest.find(id_)
+        before, _ = txn.pending.change(id_) or (None, None)
+        published = txn.block.newest_child(id_, before.version) if before is not None else None
         if published is not None:
             txn.pending.follow(id_, published)
 
 
-def check_current(txn: TransactionState, before: Descriptor | None, locks: Sequence[WriteLock]) -> None:
+def check_current(txn: TransactionState, before: Descriptor | None, bases: Mapping[KeyHash, Seq]) -> None:
     """Raises RowChanged if what the block is about to change, and has locked, is no longer what it plans with."""
-    names = locks
-    if isinstance(before, Table) and txn.isolation is not Isolation.READ_COMMITTED:
+    keeps_snapshot = txn.isolation is not Isolation.READ_COMMITTED
+    if isinstance(before, Table) and (keeps_snapshot or txn.pending.changes(before)):
         head = txn.epoch.catch_up()
-        newest = txn.epoch.schema(head).by_id.get(before.id)
-        if newest is not None and not txn.pending.changes(before) and newest.version != before.version:
+        if is_outdated(txn, before, txn.epoch.schema(head).by_id.get(before.id)):
             txn.block.outdated.add(before.id)
             raise errors.RowChanged(seq=head)
-        definition = change_hash(before.id)
-        names = [lock for lock in locks if lock.lock != definition]
-    # Above READ COMMITTED the definition was compared by its version.
-    txn.write_locks.check(names, txn.snapshot.seq)
+    if isinstance(before, Table) and keeps_snapshot:
+        # The definition was compared by its version.
+        bases = {key: base for key, base in bases.items() if key != change_hash(before.id)}
+    txn.write_locks.check_keys(bases)
+
+
+def is_outdated(txn: TransactionState, known: Table, newest: Table | None) -> bool:
+    """Whether others have changed or dropped a table since; they can if the transaction has changed labels at most."""
+    change = txn.pending.change(known.id)
+    if change is not None and not txn.pending.is_labelled(known.id):
+        return False
+    committed = known if change is None else change[0]
+    return newest is None or (committed is not None and newest.version != committed.version)

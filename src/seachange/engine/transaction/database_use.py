@@ -31,7 +31,7 @@ class DatabaseUse:
             return
         database = find_database(self._name, epoch)
         key = database_hash(database.id)
-        write_locks.take_shared(self._owner, LockWish(key, LockStrength.SHARE, key), LockPolicy.WAIT)
+        write_locks.held.take_key(self._owner, LockWish(key, LockStrength.SHARE, key), LockPolicy.WAIT)
         self._epoch = epoch
         try:
             # It may have been dropped while this waited.
@@ -59,5 +59,5 @@ def hold_alone(database: Database, write_locks: WriteLocks) -> None:
     """Until the end of the transaction no session begins to use the database; 55006 if one does already."""
     key = database_hash(database.id)
     wish = LockWish(key, LockStrength.UPDATE, key)
-    if not write_locks.take_shared(write_locks.owner, wish, LockPolicy.SKIP):
+    if not write_locks.held.take_key(write_locks.owner, wish, LockPolicy.SKIP):
         raise errors.ObjectInUse(detail=f'database "{database.name}" is used by other sessions')

@@ -13,7 +13,7 @@ from seachange import errors
 from seachange.engine.buffer.row_locks import WriteLock
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.table_uses import TableUses
-from seachange.engine.transaction.block_stages import check_current
+from seachange.engine.transaction.block_stages import check_current, is_outdated
 from seachange.engine.transaction.transaction_locks import TransactionLocks
 from seachange.model.ids import DescriptorId, IndexId, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -39,8 +39,15 @@ class Definitions:
         self.declare(before, after)
         self.state.pending.publish(before, after)
         if isinstance(before, Table) and isinstance(after, Table):
+            self._move_rows(after)
+
+    def _move_rows(self, after: Table) -> None:
+        buffer, seq = self.state.buffer, self.state.snapshot.seq
+        if any(index.plan.table_id == after.id for index in buffer.indexes.values()):
             plan = self.state.parts.write_plan(after)
-            self.state.buffer.rebase(plan, [entry.index.id for entry in plan.entries], self.state.snapshot.seq)
+            buffer.rebase(plan, [entry.index.id for entry in plan.entries], seq)
+        else:
+            buffer.expect(after, seq)
 
     def revive(self, dropped: Table, after: Table) -> None:
         self._refuse_lost_values(dropped)
@@ -80,21 +87,23 @@ class Definitions:
             if isinstance(after, Table) and replace(after.access, privileges=before.access.privileges) != before.access:
                 self.locks.await_table_locks(after)
             return
-        names = _names(after) ^ _names(before)
         table = after or before
-        keys = {name_hash(*name) for name in names} | ({change_hash(table.id)} if table is not None else set())
+        # A table that was taken over is newer than the snapshot, and so are the names that it had then.
+        planned = (
+            self.state.snapshot.seq if table is None else self.state.block.planned_at(table.id, self.state.snapshot.seq)
+        )
+        bases = {name_hash(*name): planned for name in _names(before) - _names(after)}
+        bases |= {name_hash(*name): self.state.snapshot.seq for name in _names(after) - _names(before)}
+        bases |= {change_hash(table.id): planned} if table is not None else {}
         if not self.state.mode.autocommit:
+            if isinstance(before, Table):
+                self.locks.begin_change(before)
             # It may stay open for long: others wait for its end, and are not surprised by it.
-            write_locks = [
-                WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.state.declared.changed.keys())
-            ]
-            self.state.write_locks.lock(write_locks, LockPolicy.WAIT)
-            check_current(self.state, before, write_locks)
-        if table is not None:
-            planned = self.state.block.planned_at(table.id, self.state.snapshot.seq)
-            self.state.declared.changed.setdefault(change_hash(table.id), planned)
-        for key in keys:
-            self.state.declared.changed.setdefault(key, self.state.snapshot.seq)
+            new = {key: bases[key] for key in sorted(bases.keys() - self.state.declared.changed.keys())}
+            self.state.write_locks.lock([WriteLock(key, LockStrength.UPDATE) for key in new], LockPolicy.WAIT)
+            check_current(self.state, before, new)
+        for key, base in bases.items():
+            self.state.declared.changed.setdefault(key, base)
 
     def rely_on(self, objects: Iterable[Descriptor]) -> None:
         for descriptor in objects:
@@ -103,9 +112,13 @@ class Definitions:
                 # A concurrent change of it was planned without knowing of this one.
                 self.state.declared.shares.setdefault(change_hash(descriptor.id), self.state.snapshot.seq)
 
-    def check_newest(self, ids: Iterable[DescriptorId]) -> None:
-        if not self.state.mode.autocommit and self.state.isolation is not Isolation.READ_COMMITTED:
-            # It is not run again: whether there is a conflict is found at its commit.
+    def check_newest(self, ids: Collection[DescriptorId]) -> None:
+        is_block = not self.state.mode.autocommit
+        keeps_snapshot = is_block and self.state.isolation is not Isolation.READ_COMMITTED
+        own = [id_ for id_ in ids if keeps_snapshot or self.state.pending.changed(id_)]
+        if is_block and own:
+            self._check_definitions(own)
+        if keeps_snapshot:
             return
         head = self.state.epoch.catch_up()
         then, now = self.state.epoch.schema(self.state.snapshot.seq), self.state.epoch.schema(head)
@@ -116,6 +129,19 @@ class Definitions:
             if known is not None and (newest is None or newest.version != known.version):
                 raise errors.RowChanged(seq=head)
 
+    def _check_definitions(self, ids: Iterable[DescriptorId]) -> None:
+        """A block that keeps its snapshot, or has changed the labels of a table, plans a change of the table again with
+        the newest definition, which is locked first. Whether another object was changed is found at the commit."""
+        head = self.state.epoch.catch_up()
+        newest = self.state.epoch.schema(head).by_id
+        for table in (self.state.schema.table_by_id(TableId(id_)) for id_ in sorted(ids)):
+            if table is not None and is_outdated(self.state, table, newest.get(table.id)):
+                lock = WriteLock(change_hash(table.id), LockStrength.UPDATE)
+                self.locks.begin_change(table)
+                self.state.write_locks.lock([lock], LockPolicy.WAIT)
+                self.state.block.outdated.add(table.id)
+                raise errors.RowChanged(seq=head)
+
     def is_empty(self, index_id: IndexId) -> bool:
         table = next(t for t in self.state.schema.tables() if index_id in t.index_by_id)
         own = self.state.buffer.indexes.get(index_id)
@@ -123,9 +149,11 @@ class Definitions:
             return False
         if self.state.pending.is_new(table):
             return True
-        return self.state.epoch.image(table, table.index_by_id[index_id], self.state.snapshot.seq).is_empty(
-            self.state.snapshot.seq
-        )
+        at = self.state.snapshot.seq
+        if self.state.isolation is Isolation.READ_COMMITTED:
+            # An index that the same statement has built is newer than its snapshot.
+            at = self.state.block.seen_at(index_id, at)
+        return self.state.block.image(table, table.index_by_id[index_id], at).is_empty(at)
 
     def rely_on_empty(self, index_id: IndexId) -> None:
         table = next(t for t in self.state.schema.tables() if index_id in t.index_by_id)

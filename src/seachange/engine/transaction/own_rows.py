@@ -1,5 +1,6 @@
 """The backfills and validations of a schema change over rows that only one transaction sees: those of a table that it
-has created or emptied. They run inside its statement, in this process, with the kernels of jobs.
+has created or emptied, or that an earlier statement has found empty, which its COMMIT checks. They run inside the
+statement, in this process, with the kernels of jobs.
 
 **Invariant:** only the transaction's own buffer is read, and only written through its journal: ROLLBACK TO undoes an
 index that was built, and a statement that fails leaves nothing.
@@ -16,6 +17,7 @@ from seachange.engine.bulk.bulk_constraints import Load
 from seachange.engine.bulk.local_pipeline import local_pipeline
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.reads.row_reads import RowReads
+from seachange.engine.transaction.validate import conflict_with
 from seachange.model.change import elements
 from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.work import Built, UnitDone
@@ -34,6 +36,19 @@ def own_parts(own: IndexBuffer | None) -> SnapshotParts:
     return SnapshotParts(overlay.files, ((overlay.layout_id, overlay.rows),) if overlay.rows is not None else ())
 
 
+def has_own_rows(txn: TransactionState, table_id: TableId) -> bool:
+    """Whether every row of the table is the transaction's own. Raises SerializationFailure if it relies on that, and
+    another transaction has inserted rows since."""
+    if txn.pending.is_own(table_id):
+        return True
+    relied = next((table for table, _ in txn.declared.relied_empty.values() if table.id == table_id), None)
+    if relied is None:
+        return False
+    if not txn.epoch.image(relied, relied.primary, txn.snapshot.seq).is_empty(txn.snapshot.seq):
+        raise conflict_with(txn.snapshot.seq)
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class BufferedRows:
     """The rows of a transaction as the kernels read them."""
@@ -44,9 +59,12 @@ class BufferedRows:
         return {table.id: table for table in self.txn.schema.every_table()}
 
     def load(self, table: Table, index: Index) -> IndexSource:
-        if not self.txn.pending.is_own(table.id):
+        if not has_own_rows(self.txn, table.id):
             raise errors.Bug(detail=f"table {table.name} has rows of other transactions")
         return IndexSource(table, index, NOT_ATTACHED, own_parts(self.txn.buffer.indexes.get(index.id)))
+
+    def hidden(self, table: Table) -> IndexSource | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +76,7 @@ class OwnTables:
     foreign_keys: ForeignKeys
 
     def is_own(self, table_id: TableId) -> bool:
-        return self.txn.pending.is_own(table_id)
+        return has_own_rows(self.txn, table_id)
 
     def run_own(self, op: BackfillIndexes | Validate) -> None:
         if isinstance(op, Validate) and isinstance(op.element, elements.ForeignKeyElement):

@@ -43,6 +43,7 @@ from seachange.model.ids import ConstraintId, DescriptorId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor, is_relabelled
 from seachange.model.schema.references import Reference
 from seachange.model.schema.shape import has_same_plan
 from seachange.model.states import State
@@ -109,14 +110,49 @@ class Rebase:
             self._undo.reset(mark)
             raise
 
-    def adopt(self, before: Table, after: Table, at: Seq) -> None:
-        """The transaction itself has changed a table: what it has written conforms to `before`."""
-        if self._plan_of(before.id) is None:
-            self._txn.buffer.rebase(self._txn.parts.write_plan(after), (), at)
-            return
-        fit = self._txn.buffer.fits.get(before.id)
-        move = Move(before, (after,), fit.seq if fit is not None else self._txn.snapshot.seq)
-        rebase_writes(self._txn, self._reads, self._foreign_keys, [move], at)
+    def adopt(self, changes: Sequence[tuple[Table, tuple[Table, ...]]], at: Seq) -> None:
+        """The transaction itself has changed tables, each by these versions: what it has written conforms to the one
+        before."""
+        moves = []
+        for before, versions in changes:
+            if self._plan_of(before.id) is None:
+                self._txn.buffer.rebase(self._txn.parts.write_plan(versions[-1]), (), at)
+                continue
+            fit = self._txn.buffer.fits.get(before.id)
+            moves.append(Move(before, versions, fit.seq if fit is not None else self._txn.snapshot.seq))
+        rebase_writes(self._txn, self._reads, self._foreign_keys, moves, at)
+
+    def relabel(self, at: Seq) -> bool:
+        """Changes of labels, by this transaction or by others, are made to the versions as of `at`, and its rows are
+        rebased on them. Returns False if there is none, or if both sides have changed more than labels."""
+        txn, schema = self._txn, self._txn.epoch.schema(at)
+        known = {id_: txn.pending.change(id_) for id_ in txn.pending.ids}
+        newest: dict[DescriptorId, Descriptor] = {**schema.by_id, **schema.objects}
+        relabelled = {
+            id_ for id_, change in known.items() if change and self._is_relabelled(change[0], newest.get(id_))
+        }
+        if not txn.pending.rebase(newest, relabelled):
+            return False
+        moves = []
+        for id_, change in known.items():
+            (committed, old), (now, new) = change or (None, None), txn.pending.change(id_) or (None, None)
+            fit = txn.buffer.fits.get(id_)
+            if new is old or not isinstance(old, Table) or not isinstance(new, Table) or fit is None:
+                continue
+            if committed is not None and now is not None and not has_same_plan(old, new) and self._plan_of(id_):
+                later = txn.epoch.schemas.versions(id_, committed.version)
+                moves.append(Move(old, (*(table for table in later if table.version <= now.version), new), fit.seq))
+        if moves:
+            rebase_writes(txn, self._reads, self._foreign_keys, moves, at)
+        return True
+
+    def _is_relabelled(self, before: Descriptor | None, now: Descriptor | None) -> bool:
+        """Whether others have given no more than labels to a descriptor, one after the other."""
+        if before is None or now is None:
+            return False
+        between = self._txn.epoch.schemas.versions(before.id, before.version)
+        steps = [before, *(table for table in between if table.version < now.version), now]
+        return all(map(is_relabelled, steps, steps[1:]))
 
     def _rebase(self, tables: Sequence[Table], at: Seq) -> None:
         for table in tables:
@@ -169,6 +205,10 @@ class Rebase:
 
     # Rows that were locked.
 
+    def follow_locks(self, now: Table, at: Seq) -> None:
+        """The rows of a table that the transaction has locked are locked in what holds them now."""
+        self._follow(now, at)
+
     def _follow(self, now: Table, at: Seq) -> None:
         """What holds the rows now may be another index than the one by which they are known to have been locked."""
         declared = self._txn.declared
@@ -192,9 +232,11 @@ def rebase_writes(
         written.append(TableRebase(txn, move, at).run(indexes))
     with txn.snapshot.reading_at(at):
         for rebased in written:
-            foreign_keys.inserted(rebased.table, rebased.new)
+            # Those that were written before a foreign key of this transaction that is NOT VALID.
+            unchecked = {k.id for k in rebased.table.foreign_keys if _is_unchecked(txn, rebased.table, k)}
+            foreign_keys.inserted(rebased.table, rebased.new, unchecked)
             for key in rebased.table.foreign_keys:
-                if key.id in rebased.referred:
+                if key.id in rebased.referred and key.id not in unchecked:
                     rows = Scan("SELECT * FROM referred", {}, {"referred": rebased.referred[key.id]})
                     check_references(txn, reads, rebased.table, key, rows, foreign_keys)
         for rebased in written:
@@ -215,8 +257,14 @@ def _new_references(txn: TransactionState, move: Move) -> Iterator[Reference]:
     """Foreign keys that the statements did not know of which wrote the rows."""
     known = _references(txn, move.seq, move.old)
     return (
-        found for found in txn.schema.references_to(move.now) if (found[0].id, found[1].id, found[1].state) not in known
+        found
+        for found in txn.schema.references_to(move.now)
+        if (found[0].id, found[1].id, found[1].state) not in known and not _is_unchecked(txn, *found)
     )
+
+
+def _is_unchecked(txn: TransactionState, child: Table, key: ForeignKey) -> bool:
+    return key.not_valid and key.state is not State.PUBLIC and txn.pending.adds_reference(child.id, key.id)
 
 
 def _references(txn: TransactionState, at: Seq, table: Table) -> set[_Reference]:

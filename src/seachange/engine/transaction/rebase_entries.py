@@ -35,6 +35,7 @@ from seachange.model.schema.constraint import Check
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType
 from seachange.model.segments import SegmentKind
+from seachange.model.states import State
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import repeated_keys
 from seachange.storage.image import SnapshotParts
@@ -70,7 +71,7 @@ class TableRebase:
         self._move = move
         self._at = at
         self._before = txn.parts.write_plan(move.old)
-        self._after = txn.parts.write_plan(move.now)
+        self._after = _checking_anew(txn.parts.write_plan(move.now), self._before)
         self._is_new = txn.pending.is_new(move.now)
         known = {plan.index.id: plan for plan in self._before.entries if move.fits(plan)}
         self._kept = {plan.index.id for plan in self._after.entries} & known.keys()
@@ -137,7 +138,8 @@ class TableRebase:
         self._record(failed)
         txn.buffer.rebase(after, self._kept, self._at)
         interrupts, record = txn.client.interrupts, recording(txn)
-        writer = RowWriter(after, txn.buffer, txn.epoch, txn.parts, self._at, self._is_new, interrupts, record)
+        parts, at, is_new = txn.parts, self._at, self._is_new
+        writer = RowWriter(after, txn.buffer, parts, at, is_new, interrupts, record, txn.block)
         writer.check(new)
         for place in after.table.enum_places:
             self.check_enum(place, (row[place] for row in new))
@@ -164,6 +166,15 @@ class TableRebase:
         gone = next((value for value in each if value not in held), None)
         if gone is not None:
             raise errors.InvalidTextRepresentation(type=f"enum of column {column.name}", value=gone)
+
+
+def _checking_anew(after: WritePlan, before: WritePlan) -> WritePlan:
+    """Without checks that are NOT VALID and were so before: a row may be older than the check."""
+    if after.checks is None:
+        return after
+    known = [check for check in _rules(before.checks) if check.not_valid and check.state is State.ENFORCED]
+    rules = tuple(rule for rule in after.checks.rules if rule[0] not in known)
+    return replace(after, checks=replace(after.checks, rules=rules) if rules else None)
 
 
 def _rules(checks: RowChecks | None) -> tuple[Check, ...]:
@@ -274,7 +285,7 @@ class _Files:
         if self._rebase._is_new:
             return SnapshotParts((), ())
         at = self._rebase._at
-        return self._txn.epoch.image(self._rebase.after.table, plan.index, at).parts(at)
+        return self._txn.block.image(self._rebase.after.table, plan.index, at).parts(at)
 
     def _hidden(self, plan: EntryPlan) -> Overlay:
         """The committed entries of rows in memory, which are removed by now and not added yet. Those of rows in files

@@ -126,7 +126,7 @@ class StagedPairs:
         if fresh:
             olds = ", ".join(f"{_null(c)} AS {old_name(c.id)}" for c in table.columns)
             return f"SELECT {int(base)} AS base, false AS had, true AS has, {olds}, {news} FROM ({own.sql}) n"  # noqa: S608
-        seen = Seq(max(base, self._move.seq))
+        seen = self._txn.block.whole_at(table.primary.id, max(base, self._move.seq))
         parts = self._txn.epoch.image(table, table.primary, seen).parts(seen)
         committed = self._scan(f"was{number}", table, table.columns, parts)
         scans.append(committed)
@@ -275,6 +275,9 @@ class StagedPairs:
 
     def _find_again(self, at: Seq) -> None:
         """As `rebase_rows` does it for single rows."""
+        if self.table.primary.key != self._move.old.primary.key:
+            known = " AND ".join(f"{old_name(c)} IS NOT NULL" for c in self.table.primary.key)
+            self._keep(f"SELECT * REPLACE (had AND {known} AS had) FROM {self.name} WHERE has OR {known}")  # noqa: S608
         drawn = list(drawn_places(self._move, self.table).values())
         scan, same = self._committed(drawn, at)
         sql = f"SELECT 1 FROM {self.name} p ANTI JOIN ({scan.sql}) s ON {same} WHERE p.had LIMIT 1"  # noqa: S608

@@ -7,7 +7,7 @@ is read from there; only for rows that come with the transaction are values draw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -166,13 +166,22 @@ def _find_again(
     back with the commit. One that was written since is a conflict. What was drawn for a row is known from there."""
     drawn, table = drawn_places(move, now), move.as_read(now)
     found = []
-    for pair in txn.client.interrupts.each(pairs):
+    for pair in txn.client.interrupts.each(_keyed(pairs, now)):
         seen = _seen(txn, table, pair.old, at) if pair.old is not None else None
         if seen is None and pair.old is not None:
             raise refused(now.name, gone)
         values = {place: seen[place] for place in drawn} if seen is not None else {}
         found.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
     return found
+
+
+def _keyed(pairs: Iterable[Pair], now: Table) -> Iterator[Pair]:
+    """A row without a value for the new key is in no index that ends in it."""
+    pick = pick_columns(now, now.primary.key)
+    for pair in pairs:
+        old = None if pair.old is None or None in pick(pair.old) else pair.old
+        if old is not None or pair.new is not None:
+            yield replace(pair, old=old)
 
 
 def check_inserted(txn: TransactionState, pairs: Sequence[Pair], move: Move, at: Seq) -> None:
@@ -209,7 +218,7 @@ def _pairs(txn: TransactionState, move: Move, buffer: IndexBuffer) -> Iterator[P
     between is a conflict."""
     table = move.old
     for _, _, entry in txn.client.interrupts.each(list(buffer.final())):
-        seen = max(entry.base, move.seq)
+        seen = txn.block.whole_at(buffer.plan.index.id, max(entry.base, move.seq))
         old = _committed(txn, table, buffer.plan, entry.key, seen) if entry.existed else None
         yield Pair(entry.base, old, entry.row and _project(table, buffer.plan.layout_id, entry.row))
 

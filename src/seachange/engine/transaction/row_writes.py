@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -60,7 +60,7 @@ class RowWrites:
         derived = changes.derive_new(writer.plan, rows)
         writer.check(derived)
         if not state.pending.is_new(table):
-            write_locks = claim_inserts(writer.plan, each(derived))
+            write_locks = claim_inserts(writer.plan, each(derived), state.pending)
             changes.note_taken(writer.plan, write_locks)
             state.write_locks.take(write_locks, state.snapshot.seq, table, changes=False)
         rowid = writer.plan.rowid
@@ -98,12 +98,14 @@ class RowWrites:
         plan = self.changes.plan(table, TableLock.ROW_SHARE).primary
         if state.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
-        write_locks = [[claim_key(plan, key, strength)] for key in keys]
+        published = state.pending.published_primary(table)
+        locked = replace(plan, index=published) if published.key == plan.index.key else plan
+        write_locks = [[claim_key(locked, key, strength)] for key in keys]
         table_id = None if strength is LockStrength.KEY_SHARE else table.id
         with _naming_row(table):
             taken = state.write_locks.lock([claim for (claim,) in write_locks], policy, most, table_id)
-        if table.next_primary is not None:
-            self._lock_coming(table, table.next_primary, keys, write_locks, taken, policy)
+        for index in table.coming:
+            self._lock_coming(table, index, keys, write_locks, taken, policy)
         own, snapshot = state.buffer.indexes.get(plan.index.id), state.snapshot.seq
         others = [
             n for n, key in enumerate(keys) if taken[n] and (own is None or plan.codec.encode(key) not in own.entries)

@@ -5,7 +5,8 @@ conflict: the later one records a violation if the constraint is being checked, 
 stay among the writes and shares of the commit, for those that come later.
 
 **Invariant:** the base of such a key is the newest commit with the same key that was recorded, or that came before the
-constraint was checked; so each later one is found, and none is found twice.
+constraint was checked; so each later one is found, and none is found twice. They are resolved up to at least the
+sequence that the rest of the commit was validated up to.
 """
 
 from __future__ import annotations
@@ -69,8 +70,11 @@ class SoftKeys:
         return {key: base for key, base in txn.declared.shares.items() if key not in txn.declared.references}
 
     def resolve(self, txn: TransactionState, writes: dict[KeyHash, Seq], listed: list[tuple[Hashes, Seq]]) -> bool:
-        """Finds the commits that have written one of the keys since, up to what the node has applied; gives whether
-        there was one. Keys of an index that was committed meanwhile go to `writes` and `listed`."""
+        """Finds the commits that have written one of the keys since, up to what the node has applied. Keys of an index
+        that was committed meanwhile go to `writes` and `listed`. Gives whether there was either: the commit is to be
+        validated again then."""
+        if not self.unique and not self.files and not txn.declared.references:
+            return False
         return any([self._resolve_unique(txn, writes), self._resolve_files(txn, listed), _resolve_references(txn)])
 
     def _resolve_unique(self, txn: TransactionState, writes: dict[KeyHash, Seq]) -> bool:
@@ -80,6 +84,7 @@ class SoftKeys:
             if newest is not None and soft.is_new:
                 meet_key(txn, soft.plan, soft.key)
             if not is_soft(txn, soft.plan):
+                is_met = True
                 writes[hashed] = self.unique.pop(hashed).base
             elif newest is not None:
                 is_met = True
@@ -90,6 +95,7 @@ class SoftKeys:
         is_met, left = False, []
         for file in self.files:
             if not is_soft(txn, file.plan):
+                is_met = True
                 listed.append((file.hashes, file.base))
                 continue
             while (newest := _newest_listed(txn, file.hashes, file.base)) is not None:

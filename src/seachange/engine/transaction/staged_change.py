@@ -12,29 +12,40 @@ from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.changer.job import Job
+from seachange.engine.buffer.row_locks import claim_key
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
+from seachange.engine.buffer.write_locks import LOCKED_ROWS_MAX
 from seachange.engine.constraints.uncommitted import key_of
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.replica.schema_history import SchemaVersion
-from seachange.engine.transaction.block_stages import follow_children
+from seachange.engine.transaction.block_stages import follow_children, note_children
 from seachange.engine.transaction.definitions import Definitions
+from seachange.engine.transaction.own_rows import has_own_rows
+from seachange.engine.transaction.past_rows import CopiedRows, check_computable, copy_rows, note_changed, show_copy
 from seachange.engine.transaction.rebase import Rebase
 from seachange.model.change.elements import (
     CheckConstraint,
+    ColumnDefault,
+    ColumnElement,
     ColumnNotNull,
+    ConvertedColumn,
     Element,
     ForeignKeyElement,
+    UniqueIndex,
     descriptor_of,
 )
-from seachange.model.ids import DescriptorId, Seq, TableId
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, Seq, TableId
+from seachange.model.isolation import Isolation
+from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, View
 from seachange.model.schema.references import references_to
 from seachange.model.schema.synthetic import follow_published
+from seachange.model.schema.temporary import is_temporary
 from seachange.model.segments import Op
 from seachange.pipeline.kernels.overlay import OwnWrites
-from seachange.planner.block_plan import first_stages
+from seachange.planner.block_plan import first_stages, has_children, keep_targets
 from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, progress_after
 from seachange.runtime.faults import reach
@@ -52,62 +63,139 @@ class StagedChanges:
         if not self.state.mode.autocommit:
             self.state.block.note(change)
 
+    def may_be_filled(self, table_ids: Collection[TableId]) -> bool:
+        if self.state.isolation is not Isolation.READ_COMMITTED:
+            return False
+        return not all(has_own_rows(self.state, id_) or self._is_temporary(id_) for id_ in table_ids)
+
+    def _is_temporary(self, table_id: TableId) -> bool:
+        table = self.state.schema.table_by_id(table_id)
+        return table is not None and is_temporary(table.schema)
+
     def earlier(self, ids: Collection[DescriptorId]) -> tuple[Change, ...]:
-        return self.state.block.at_commit(ids)
+        return tuple(map(self._without_unknown, self.state.block.at_commit(ids)))
+
+    def _without_unknown(self, change: Change) -> Change:
+        """Other sessions cannot draw from sequences of the block: defaults that do are left to its COMMIT."""
+        known = [n for n, target in enumerate(change.targets) if all(map(self.published, _drawn_from(target.element)))]
+        return keep_targets(change, known)
 
     def published(self, id_: DescriptorId) -> Descriptor | None:
         return self.state.epoch.schemas.newest.find(id_)
+
+    def can_rewrite(self, ids: Collection[DescriptorId]) -> bool:
+        state = self.state
+        tables = [(state.schema.table_by_id(TableId(i)), self.published(i)) for i in ids]
+        known = [(seen, now) for seen, now in tables if seen is not None]
+        return all(isinstance(now, Table) and self._is_as_published(seen, now) for seen, now in known)
+
+    def _is_as_published(self, seen: Table, now: Table) -> bool:
+        if self.state.pending.changes(seen) and self.state.block.has_savepoint:
+            return False
+        known, newest = self.state.schema.references_to(seen), self.state.epoch.schemas.newest.by_id.values()
+        is_same = seen.primary == now.primary and not now.coming and seen.foreign_keys == now.foreign_keys
+        return is_same and {(c.id, k) for c, k in known} == {(c.id, k) for c, k in references_to(newest, now.id)}
+
+    def is_stored(self, table_id: TableId, column_id: ColumnId) -> bool:
+        return self.state.block.has_stored(table_id, column_id)
 
     def run(
         self,
         text: str,
         plan: ChangePlan,
-        taken: Collection[Change],
         first: Sequence[NextVersion],
-        outcome: Sequence[NextVersion],
+        outcome: Sequence[Sequence[Descriptor | None]],
     ) -> None:
         # A transaction that has read nothing yet takes its snapshot after the change.
-        has_begun = self.state.used or self.state.pending or not self.state.buffer.is_empty
-        for before, after in outcome:
-            self.definitions.declare(before, after)
+        has_begun = self.state.has_begun
+        keeps_snapshot = has_begun and self.state.isolation is not Isolation.READ_COMMITTED
+        for versions in outcome if keeps_snapshot else ():
+            check_computable(self.state, versions)
+        for versions in outcome:
+            self.definitions.declare(versions[0], versions[-1])
+        copies = self._copy_rows(outcome) if keeps_snapshot else {}
         job, head = self._run_children(text, plan, first)
-        tables = [(b, a) for b, a in outcome if isinstance(b, Table) and isinstance(a, Table)]
-        built = {i.id: head for before, after in tables for i in after.indexes if i.id not in before.index_by_id}
-        self.state.block.add(job, taken, built)
+        tables = [[table for table in versions if isinstance(table, Table)] for versions in outcome]
+        ends = [(versions[0], versions[-1]) for versions in tables if versions]
+        new = (i.id for before, after in ends for i in after.indexes if i.id not in before.index_by_id)
+        built = {index_id: head for index_id in new if index_id not in copies}
+        self.state.block.add(job, built, has_children(plan))
         self._declare_constraints(job)
-        for before, after in tables:
+        for created in (versions[-1] for versions in outcome if versions[0] is None):
+            published = self.published(created.id) if created is not None else None
+            if created is not None and published is not None:
+                self.state.pending.publish(None, replace(created, version=published.version + 1), published)
+        changes = []
+        for before, *passed, after in filter(None, tables):
             published = self.state.epoch.schema(head).by_id[before.id]
             after = follow_published(replace(after, version=before.version + 1), published)
             self.state.pending.publish(before, after, published)
-            self.rebase.adopt(before, after, head)
+            if after.primary.id in copies:
+                show_copy(self.state, copies[after.primary.id], after, head)
+            changes.append((before, (*passed, after)))
+        self.rebase.adopt(changes, head)
+        for _, (*_, after) in changes:
+            if after.primary.id in copies:
+                note_changed(self.state, after)
+        if plan.sequel is not None:
+            for _, (*_, after) in changes:
+                self._lock_again(after, head)
         follow_children(self.state)
         if not has_begun:
             self.state.snapshot.look_again()
         self.definitions.fence(plan.change.fenced)
 
+    def _copy_rows(self, outcome: Sequence[Sequence[Descriptor | None]]) -> dict[IndexId, CopiedRows]:
+        """The rows of the snapshot are not in a primary index that is built now."""
+        found = [copy_rows(self.state, versions, self._own_writes()) for versions in outcome]
+        return {copied.table.primary.id: copied for copied in found if copied is not None}
+
+    def _own_writes(self) -> dict[IndexId, OwnWrites]:
+        buffers = self.state.buffer.indexes.items()
+        return {index_id: own_writes_of(buffer) for index_id, buffer in buffers if not buffer.is_empty}
+
+    def _lock_again(self, table: Table, head: Seq) -> None:
+        """Other sessions know the rows by another primary index by now, which is public: what the block has written or
+        locked before is locked by its keys there. One that another session has locked meanwhile is a conflict."""
+        published, plan = self.published(table.id), self.state.parts.write_plan(table).primary
+        if isinstance(published, Table):
+            self.rebase.follow_locks(published, head)
+        written = self.state.buffer.of(plan).entries.values()
+        locked = [row for row in self.state.declared.locked if row.table.id == table.id]
+        locks = [claim_key(plan, row.key, row.strength) for row in locked]
+        locks += [claim_key(plan, entry.key, LockStrength.UPDATE) for entry in written]
+        if len(locks) <= LOCKED_ROWS_MAX:
+            self.state.write_locks.lock(locks, LockPolicy.SKIP)
+
     def _declare_constraints(self, job: Job) -> None:
-        """Violations by other sessions since the validation are a conflict with the COMMIT."""
+        """Violations by other sessions since the validation, or the conversion, are a conflict with the COMMIT."""
         declared = self.state.declared
         for target in job.change.targets:
             key = key_of(target.element) if target.adds else None
-            if key is not None and job.validated_at is not None:
-                declared.changed.setdefault(key, job.validated_at)
-                declared.constraints[key] = self._name(target.element)
+            is_computed = isinstance(target.element, ColumnElement | ConvertedColumn)
+            since = job.converted_at if is_computed else job.validated_at
+            if key is not None and since is not None:
+                declared.changed.setdefault(key, since)
+                declared.constraints[key] = self._describe_violation(target.element)
 
-    def _name(self, element: Element) -> str:
-        """The name of a constraint, or of the column that it is about."""
+    def _describe_violation(self, element: Element) -> str:
         table = self.published(descriptor_of(element))
         if not isinstance(table, Table):
             return ""
         checks = {check.id: check.name for check in table.checks}
         keys = {key.id: key.name for key in table.foreign_keys}
         match element:
+            case ConvertedColumn(column_id=column_id) | ColumnElement(column_id=column_id):
+                return f'column "{table.column_by_id[column_id].name}" has no value for'
             case ColumnNotNull(column_id=column_id):
-                return table.column_by_id[column_id].name
+                name = table.column_by_id[column_id].name
             case CheckConstraint(constraint_id=id_) | ForeignKeyElement(constraint_id=id_):
-                return {**checks, **keys}.get(id_, "")
+                name = {**checks, **keys}.get(id_, "")
+            case UniqueIndex(index_id=id_):
+                name = table.index_by_id[id_].name
             case _:
-                return ""
+                name = ""
+        return f'constraint "{name}" is violated by'
 
     def _run_children(self, text: str, plan: ChangePlan, first: Sequence[NextVersion]) -> tuple[Job, Seq]:
         state, children = self.state, self.state.statement.context.children
@@ -122,14 +210,22 @@ class StagedChanges:
             drain_ms=children.drain_ms,
             settings=children.job_settings,
             owner=children.owner,
+            sequel=plan.sequel,
         )
         state.block.has_run = True
         # Sessions that wait for the job wait for this transaction.
         state.write_locks.run_job(job.id)
-        own_writes = {i: own_writes_of(buffer) for i, buffer in state.buffer.indexes.items() if not buffer.is_empty}
-        job = children.run(job, first, state.epoch.epoch, own_writes)
+        try:
+            job = children.run(job, first, state.epoch.epoch, self._own_writes())
+        finally:
+            # Also if it was reverted.
+            note_children(state, [job])
         reach("block.built")
         return job, state.epoch.catch_up()
+
+
+def _drawn_from(element: Element) -> tuple[DescriptorId, ...]:
+    return element.sequence_ids if isinstance(element, ColumnDefault) else ()
 
 
 def own_writes_of(buffer: IndexBuffer) -> OwnWrites:
@@ -142,23 +238,34 @@ def own_writes_of(buffer: IndexBuffer) -> OwnWrites:
 
 
 def adopt_newest(txn: TransactionState, rebase: Rebase) -> bool:
-    """Above READ COMMITTED: the block takes over the newest definition of tables that it is about to change, and reads
-    the rows of its snapshot through it. Returns False where that is not possible, because the rows lie in another
-    primary index by now, or because objects that the snapshot does not know are connected with the table."""
-    head = txn.epoch.catch_up()
-    then, now = txn.epoch.schema(txn.snapshot.seq), txn.epoch.schema(head)
+    """The block takes over the newest definition of tables that it is about to change, and of which it has changed
+    labels at most. Above READ COMMITTED it reads the rows of its snapshot through it. Returns False where that is not
+    possible, because the rows lie in another primary index by now, or because objects that the snapshot does not know
+    are connected with the table."""
+    keeps_snapshot = txn.isolation is not Isolation.READ_COMMITTED
+    head = txn.epoch.catch_up() if keeps_snapshot else txn.snapshot.seq
+    now = txn.epoch.schema(head)
     outdated = [(txn.schema.table_by_id(TableId(i)), now.by_id.get(i)) for i in txn.block.outdated]
     txn.block.outdated.clear()
     for known, newest in outdated:
-        if known is None or newest is None or newest.primary.id != known.primary.id:
+        if known is None or newest is None or (keeps_snapshot and not _is_readable(txn, known, newest, now)):
             return False
-        if not all(map(then.find, _refers_to(newest))) or not _referring_to(newest, now) <= _referring_to(known, then):
+        if not txn.pending.changes(known):
+            rebase.move([newest], head)
+            txn.pending.publish(known, newest, newest)
+        elif not rebase.relabel(head):
             return False
-        rebase.move([newest], head)
-        txn.pending.publish(known, newest, newest)
-        newer = (index.id for index in newest.indexes if index not in known.readable)
-        txn.block.adopt(newest.id, head, newer)
+        if keeps_snapshot:
+            newer = (index.id for index in newest.indexes if index not in known.readable)
+            txn.block.adopt(newest.id, head, newer)
     return bool(outdated)
+
+
+def _is_readable(txn: TransactionState, known: Table, newest: Table, now: SchemaVersion) -> bool:
+    """Whether the rows of the snapshot can be read with another version of their table."""
+    then = txn.epoch.schema(txn.snapshot.seq)
+    is_same = newest.primary.id == known.primary.id and all(map(then.find, _refers_to(newest)))
+    return is_same and _referring_to(newest, now) <= _referring_to(known, then)
 
 
 def _refers_to(table: Table) -> set[DescriptorId]:

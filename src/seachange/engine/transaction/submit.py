@@ -19,13 +19,19 @@ from seachange import errors
 from seachange.engine.buffer.segment_staging import abandon, write_rows, write_without
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile, listed_keys
-from seachange.engine.constraints.uncommitted import committed_violation, concurrent_violation, recorded
+from seachange.engine.bulk.entry_files import hash_entries
+from seachange.engine.constraints.uncommitted import (
+    committed_violation,
+    concurrent_violation,
+    is_uncommitted,
+    recorded,
+)
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.soft_keys import SoftKeys
 from seachange.engine.transaction.validate import WriteSet, conflict_with, read_successors, validate
-from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.log import (
     BelowFloor,
     Burned,
@@ -42,10 +48,8 @@ from seachange.model.log import (
     VersionRaise,
 )
 from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Database, is_relabelled
+from seachange.model.schema.objects import Database
 from seachange.model.schema.objects import Schema as SchemaObject
-from seachange.model.schema.shape import has_same_plan
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import seal_batch
 from seachange.storage.keys import Hashes, rows_hash, unsaid_hash
@@ -109,6 +113,7 @@ def _fill(txn: TransactionState, draft: _Draft) -> None:
     for buffer in txn.buffer.indexes.values():
         _add_entries(txn, draft, buffer)
         _add_staged(txn, draft, buffer)
+    _add_published_keys(txn, draft)
     draft.listed += txn.buffer.listed
     draft.watched += txn.read_set.indexes
     _add_declared(txn, draft)
@@ -138,7 +143,7 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
         return
     draft.touched.append(buffer.plan.index.id)
     for op, encoded, entry in txn.client.interrupts.each(final):
-        _add_hashes(draft, buffer.plan, op, encoded, entry)
+        _add_hashes(txn, draft, buffer.plan, op, encoded, entry)
     if len(final) > txn.parts.inline_rows_max:
         _add_files(txn, draft, buffer, final)
         return
@@ -150,11 +155,11 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
     draft.local.append(LocalRows(plan.index.id, plan.layout_id, ops, rows))
 
 
-def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
+def _add_hashes(txn: TransactionState, draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
     if plan.holds_rows and op is not Op.INSERT:
         draft.changed_rows.add(rows_hash(plan.table_id))
     for key in listed_keys(plan, op, encoded, entry):
-        if plan.index.uncommitted:
+        if is_uncommitted(txn, plan):
             draft.soft.add(key, plan, entry)
         else:
             draft.writes[key] = entry.base
@@ -176,7 +181,7 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
     index_id = buffer.plan.index.id
     if any(file.hashes is None for file in files):
         draft.bulk.append(index_id)
-    if buffer.plan.index.uncommitted:
+    if is_uncommitted(txn, buffer.plan):
         draft.soft.add_files(files)
     else:
         draft.listed += [(file.hashes, file.base) for file in files if file.hashes is not None]
@@ -186,6 +191,19 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
         draft.touched.append(index_id)
     for file in files:
         draft.segments += _remaining(txn, draft, file)
+
+
+def _add_published_keys(txn: TransactionState, draft: _Draft) -> None:
+    """Rows of other sessions refer to keys that this transaction gives up, by an index that it is about to replace."""
+    for index_id, published in txn.pending.published_keys().items():
+        buffer = txn.buffer.indexes.get(index_id)
+        if buffer is None:
+            continue
+        plan = replace(buffer.plan, index=replace(buffer.plan.index, id=published))
+        for op, encoded, entry in buffer.final():
+            for key in listed_keys(plan, op, encoded, entry) if op is Op.TOMBSTONE else ():
+                draft.writes[key] = min(entry.base, draft.writes.get(key, entry.base))
+        draft.listed += [(hash_entries(txn, plan, file.segment, moves=True), file.base) for file in buffer.removed]
 
 
 def _remaining(txn: TransactionState, draft: _Draft, file: StagedFile) -> list[Segment]:
@@ -211,14 +229,15 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
         except errors.SerializationFailure as problem:
             _note_conflicts(txn, keys)
             raise _violation(txn) or problem from problem
+        if draft.soft.resolve(txn, draft.writes, draft.listed):
+            # The node has applied more since they were resolved.
+            continue
         if txn.declared.constraints and (violated := concurrent_violation(txn)) is not None:
             raise violated
-        request = replace(_request(txn, draft, oldest), validated=validated)
-        moved = [index_id for later in read_successors(txn, validated).values() for _, index_id in later]
-        request = replace(request, bulk=tuple({*request.bulk, *(i for i in moved if i is not None)}))
-        outcome = _send(txn, Submission(request, tuple(draft.local)))
+        outcome = _send(txn, Submission(_request(txn, draft, oldest, validated), tuple(draft.local)))
         match outcome:
             case Committed(seq=seq):
+                txn.write_locks.held.note_committed()
                 return seq
             case Revalidate():
                 attempt = next(sent_back)
@@ -237,11 +256,13 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
                 _note_conflicts(txn, keys)
                 raise _violation(txn) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REBASES_MAX:
+                rebase.relabel(txn.epoch.catch_up())
                 txn.buffer.note_adapted()
                 _redraft(txn, draft, rebase, is_listed)
                 oldest = _oldest(txn, draft)
-            case Superseded() if txn.pending and next(relabelled) < REBASES_MAX and _rebase(txn):
-                pass
+            case Superseded() if next(relabelled) < REBASES_MAX and rebase.relabel(txn.epoch.catch_up()):
+                _redraft(txn, draft, rebase, is_listed)
+                oldest = _oldest(txn, draft)
             case CommitBlocked(key=key, strength=strength) if txn.statement.context.waits:
                 txn.write_locks.wait_for(key, strength, resumes)
             case _:
@@ -279,20 +300,6 @@ def _violation(txn: TransactionState) -> errors.Error | None:
     return committed_violation(txn) or concurrent_violation(txn)
 
 
-def _rebase(txn: TransactionState) -> bool:
-    """On what is committed now, if others have given no more than labels to what the transaction changes, or it has
-    itself. Rows that it has written conform to its own version: they must be as they would be with the newest one."""
-    schema = txn.epoch.schema(txn.epoch.catch_up())
-    for id_ in txn.pending.ids:
-        before, _ = txn.pending.change(id_) or (None, None)
-        now = schema.by_id.get(TableId(id_))
-        if now is None or not isinstance(before, Table) or not txn.buffer.writes_to(id_):
-            continue
-        if not is_relabelled(before, now) and not has_same_plan(before, now):
-            return False
-    return txn.pending.rebase({**schema.by_id, **schema.objects})
-
-
 def _redraft(txn: TransactionState, draft: _Draft, rebase: Rebase, is_listed: bool) -> None:
     """With the buffer on the newest versions of its tables."""
     rebase.run()
@@ -315,7 +322,7 @@ def _list_keys(txn: TransactionState, draft: _Draft) -> None:
             reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
             for key in reader.keys():  # noqa: SIM118 - not a dict
                 entry = Entry(key, key, existed=False, base=file.base)
-                _add_hashes(draft, plan, Op.INSERT, plan.codec.encode(key), entry)
+                _add_hashes(txn, draft, plan, Op.INSERT, plan.codec.encode(key), entry)
     draft.bulk.clear()
 
 
@@ -328,31 +335,45 @@ def _list_reads(txn: TransactionState, draft: _Draft) -> None:
     draft.touched += txn.read_set.keyed - set(draft.touched)
 
 
-def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
-    changes = txn.pending.descriptor_changes()
-    # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it. Nor
-    # may one that needed a right which is taken away.
-    fenced = txn.declared.fenced | txn.pending.narrowed()
-    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in fenced)
-    return CommitRequest(
+def _request(txn: TransactionState, draft: _Draft, oldest: Seq, validated: Seq) -> CommitRequest:
+    rows = CommitRequest(
         commit_id=CommitId(txn.parts.entropy.token(16)),
-        validated=Seq(0),
+        validated=validated,
         oldest=oldest,
         versions=tuple({**_relied_versions(txn), **txn.pending.versions()}.items()),
         writes=_written(txn, draft),
         shares=tuple({*txn.declared.shares, *draft.read_keys, *txn.rights.shares()}),
-        bulk=tuple({*draft.bulk, *txn.declared.relied_empty, *draft.watched}),
-        touched=tuple(dict.fromkeys([*draft.touched, *txn.pending.replaced()])),
+        bulk=tuple({*draft.bulk, *txn.declared.relied_empty, *draft.watched, *_moved(txn, validated)}),
+        touched=tuple(draft.touched),
         batches=tuple(draft.batches),
         segments=tuple(draft.segments),
-        descriptors=changes,
-        raises=raises,
-        generations=txn.pending.new_indexes(),
         jobs=(*txn.declared.jobs, *txn.block.records()),
         actor=txn.client.actor,
         reads=tuple({*txn.read_set.names, *draft.changed_rows}),
         violations=recorded(txn) if txn.declared.violations else (),
+        scopes=txn.write_locks.held.shared(),
     )
+    return _with_definitions(txn, rows) if txn.pending else rows
+
+
+def _with_definitions(txn: TransactionState, rows: CommitRequest) -> CommitRequest:
+    changes = txn.pending.descriptor_changes()
+    # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it. Nor
+    # may one that needed a right which is taken away.
+    fenced = txn.declared.fenced | txn.pending.narrowed()
+    return replace(
+        rows,
+        touched=tuple(dict.fromkeys([*rows.touched, *txn.pending.replaced()])),
+        descriptors=changes,
+        raises=tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in fenced),
+        generations=txn.pending.new_indexes(),
+    )
+
+
+def _moved(txn: TransactionState, validated: Seq) -> list[IndexId]:
+    """The primary indexes that took the place of those which a SERIALIZABLE transaction has read."""
+    found = [index_id for later in read_successors(txn, validated).values() for _, index_id in later]
+    return [index_id for index_id in found if index_id is not None]
 
 
 def _relied_versions(txn: TransactionState) -> dict[DescriptorId, int]:

@@ -212,10 +212,9 @@ def _descriptors(source: _Source) -> Iterator[Row]:
     for id_, table in source.tables.items():
         place = (id_, table.schema, table.name, table.version, lowest.get(id_, 0))
         yield (*place, "table", table.name, "PUBLIC")
-        coming = (table.next_primary,) if table.next_primary is not None else ()
         named: tuple[tuple[str, tuple[Any, ...]], ...] = (
             ("column", table.columns),
-            ("index", (*table.indexes, *coming)),
+            ("index", (*table.indexes, *table.coming)),
             ("check", table.checks),
             ("foreign key", table.foreign_keys),
         )
@@ -229,8 +228,7 @@ def _stored(source: _Source) -> Iterator[tuple[Table, Index, Segment, bool]]:
     parts, epoch = source.parts, source.epoch
     at = epoch.applied
     for table in source.seen(epoch.schema(at)).values():
-        coming = (table.next_primary,) if table.next_primary is not None else ()
-        for index in (*table.indexes, *coming):
+        for index in (*table.indexes, *table.coming):
             contents = parts.catalog.index_contents(epoch.epoch, index.id, at)
             members = contents.generation.members if contents.generation is not None else ()
             yield from ((table, index, member.segment, True) for member in members)

@@ -7,16 +7,17 @@ defines, and how it goes back. Here it goes from statement to statement, and end
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from seachange import errors
-from seachange.engine.buffer.block_changes import ChangesState
+from seachange.engine.buffer.block_changes import NO_CHANGES
 from seachange.engine.buffer.segment_staging import abandon
-from seachange.engine.buffer.transaction_state import begin_state
+from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.context.deferral import find_deferrable
-from seachange.engine.context.statement_context import BLOCK, TransactionMode
+from seachange.engine.context.statement_context import BLOCK, StatementContext, TransactionMode
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.reads.row_reads import RowReads
 from seachange.engine.reads.table_uses import TableUses
@@ -26,20 +27,18 @@ from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.transaction.advance import advance, is_current
 from seachange.engine.transaction.block_stages import leave_stages, revert_stages
 from seachange.engine.transaction.definitions import Definitions
-from seachange.engine.transaction.own_rows import OwnTables
-from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.row_writes import RowWrites
-from seachange.engine.transaction.staged_change import StagedChanges, adopt_newest
+from seachange.engine.transaction.staged_change import adopt_newest
 from seachange.engine.transaction.submit import commit_transaction
-from seachange.engine.transaction.system_views import SystemViews
-from seachange.engine.transaction.transaction_jobs import TransactionJobs
 from seachange.engine.transaction.transaction_locks import TransactionLocks
+from seachange.engine.transaction.transaction_parts import TransactionParts
 from seachange.engine.transaction.undo import Undo
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
 from seachange.sql.compile.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
 from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result
 
 
 class Transaction:
@@ -52,8 +51,9 @@ class Transaction:
         client: SessionContext | None = None,
         may_write: bool = True,
         mode: TransactionMode = BLOCK,
+        context: StatementContext | None = None,
     ) -> None:
-        state = self.state = begin_state(parts, epoch, isolation, as_of, client, may_write, mode)
+        state = self.state = TransactionState(parts, epoch, isolation, as_of, client, may_write, mode, context)
         self.schema = state.schema
         uses = TableUses(state)
         self.reads = RowReads(state, uses)
@@ -61,28 +61,24 @@ class Transaction:
         self._foreign_keys = ForeignKeys(state, self.reads, changes)
         self.undo = Undo(state, self._foreign_keys)
         self.writes = RowWrites(state, self.reads, changes, self._foreign_keys, self.undo)
-        self.locks = TransactionLocks(state, uses)
-        self.definitions = Definitions(state, uses, self.locks)
+        self.parts = TransactionParts(state, uses, self.reads, self._foreign_keys, self.undo)
         self.port = TransactionPort(
-            statement=state.statement,
-            names=state.schema,
-            schema=state.schema,
-            rights=state.rights,
-            reads=self.reads,
-            locks=self.locks,
-            sequences=state.sequences,
-            writes=self.writes,
-            undo=self.undo,
-            definitions=self.definitions,
-            own_rows=OwnTables(state, self.reads, self._foreign_keys),
-            blocks=StagedChanges(state, self.definitions, self._rebase),
-            jobs=TransactionJobs(state),
-            views=SystemViews(state),
+            state.statement, state.schema, state.schema, state.rights, self.reads, self.writes, self.undo, self.parts
         )
         # What is read lazily, later in the transaction, stays as it was.
         self.pins = SnapshotPins()
+        # The answers to statements that were run together with one before them.
+        self.answered: dict[object, Result] = {}
         self._is_open = True
-        epoch.tables.enter(state.snapshot.ticket, state.write_locks)
+        epoch.tables.enter(state.snapshot.ticket, state.write_locks.held)
+
+    @property
+    def locks(self) -> TransactionLocks:
+        return self.parts.locks
+
+    @property
+    def definitions(self) -> Definitions:
+        return self.parts.definitions
 
     # Statements.
 
@@ -106,25 +102,35 @@ class Transaction:
         if snapshot.is_past or state.isolation is not Isolation.READ_COMMITTED:
             return
         if not is_current(state, head):
-            advance(state, self._rebase, head)
+            advance(state, self.parts.rebase, head)
         snapshot.advance(head)
         if state.buffer.is_empty and not state.pending and not state.declared.locked:
             snapshot.pin(min([head, *(limit.seq for limit in state.shapes.limits.values())]))
-
-    @property
-    def _rebase(self) -> Rebase:
-        return Rebase(self.state, self.reads, self._foreign_keys, self.undo)
 
     def renew_snapshot(self, seq: int) -> bool:
         """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
         it can be shown what is committed now. A change of a table is planned again at every level."""
         if self.state.isolation is not Isolation.READ_COMMITTED:
-            return adopt_newest(self.state, self._rebase)
+            return self._take_over()
         if self.state.snapshot.is_held:
             return False
         self._forget_attempt()
         self._start()
+        if self.state.block.outdated and not adopt_newest(self.state, self.parts.rebase):
+            return False
         return self.state.snapshot.seq >= seq
+
+    def _take_over(self) -> bool:
+        """Above READ COMMITTED: the newest definition of the tables that the statement is about to change, or, if the
+        transaction begins with it, another snapshot."""
+        state = self.state
+        if state.block.outdated:
+            self._forget_attempt()
+        if not state.block.outdated or state.has_begun:
+            return adopt_newest(state, self.parts.rebase)
+        state.block.outdated.clear()
+        state.snapshot.look_again()
+        return True
 
     def _forget_attempt(self) -> None:
         """Tables that the statement has used first, and has not written to yet, may have another shape when it is run
@@ -141,7 +147,7 @@ class Transaction:
         if state.isolation is Isolation.READ_COMMITTED:
             self._forget_attempt()
             self._start()
-        elif not state.snapshot.is_past and not state.used and state.buffer.is_empty and not state.pending:
+        elif not state.snapshot.is_past and not state.has_begun:
             state.snapshot.look_again()
 
     def go_back(self, seq: int) -> None:
@@ -174,11 +180,12 @@ class Transaction:
             # It is unknown whether the files are referred to: they stay intents of this epoch.
             raise
         except errors.Error:
-            revert_stages(self.state, ChangesState())
+            revert_stages(self.state, NO_CHANGES)
             self._abandon_staged()
             raise
         finally:
             leave_stages(self.state)
+            self._abandon_copies()
             self._close()
 
     def _commit(self, resume: Callable[[], bool] | None) -> Seq | None:
@@ -190,7 +197,7 @@ class Transaction:
             try:
                 # What is left to do is about the newest versions.
                 self.state.shapes.limits.clear()
-                return commit_transaction(self.state, self._rebase, resumes=resume is not None)
+                return commit_transaction(self.state, self.parts.rebase, resumes=resume is not None)
             except errors.SerializationFailure as problem:
                 if resume is None or isinstance(problem, errors.StaleNode) or not resume():
                     raise
@@ -207,12 +214,20 @@ class Transaction:
 
     def rollback(self) -> None:
         if self._is_open:
-            revert_stages(self.state, ChangesState())
+            revert_stages(self.state, NO_CHANGES)
+            self._abandon_copies()
             self._close()
             self._abandon_staged()
 
     def _abandon_staged(self) -> None:
         abandon(self.state, [segment.id for segment in self.state.buffer.staged_segments()])
+
+    def _abandon_copies(self) -> None:
+        """No commit refers to them. Where the catalog cannot be asked, they are garbage when the epoch ends."""
+        copied = self.state.block.copied
+        self.state.parts.warehouse.release(set(copied))
+        with suppress(errors.Error):
+            abandon(self.state, copied)
 
     def _close(self) -> None:
         state = self.state

@@ -14,7 +14,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_locks import StepMark, WriteLocksMark
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.context.deferral import Deferral
-from seachange.engine.transaction.block_stages import follow_children, revert_stages
+from seachange.engine.transaction.block_stages import follow_children, note_children, revert_stages
 from seachange.model.ids import DescriptorId
 
 
@@ -68,7 +68,10 @@ class Undo:
     def reset(self, mark: Mark) -> None:
         """Undoes everything since `mark`."""
         state = self.state
+        reverted = state.block.jobs_since(mark.changes)
         revert_stages(state, mark.changes)
+        if reverted:
+            note_children(state, reverted)
         state.declared.reset(mark.shares)
         state.pending.reset(mark.pending)
         follow_children(state)
@@ -88,15 +91,20 @@ class Undo:
         state = self.state
         self.reset(to.mark)
         state.buffer.forget_empty()
+        for id_ in state.used.keys() - to.used.keys():
+            state.shapes.forget(id_)
         state.used.clear()
         state.used.update(to.used)
         state.declared.undo_to(to.declared)
         state.write_locks.go_back(to.write_locks, step)
+        # Rows that did not fit a newer version of their table have gone; the next statement finds out about the others.
+        state.shapes.limits.clear()
 
     # Savepoints.
 
     def savepoint(self) -> SavepointMark:
         state = self.state
+        state.block.has_savepoint = True
         return SavepointMark(self.mark(), state.write_locks.begin_scope(), state.declared.mark(), frozenset(state.used))
 
     def back_to(self, mark: SavepointMark) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
             conflict = txn.read_set.find_conflict(epoch.conflicts, txn.snapshot.seq)
         bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
     if conflict is None:
-        conflict = _replaced(txn, validated)
+        conflict = _replaced(txn, validated) or _find_changed(txn, keys)
     if conflict is not None:
         raise conflict_with(conflict)
     if txn.read_set.conditional:
@@ -97,6 +98,28 @@ def read_successors(txn: TransactionState, upto: Seq) -> dict[IndexId, list[tupl
             if later:
                 found[table.primary.id] = later
     return found
+
+
+def _find_changed(txn: TransactionState, keys: WriteSet) -> Seq | None:
+    """The commit as of which a row is another than at the snapshot that this transaction writes, or relies on."""
+    for index_id, past in txn.block.state.past.items():
+        if len(past.changed):
+            own = [_single(keys), *(hashes for hashes, _ in keys.listed), *_unlisted(txn, index_id)]
+            if len(np.intersect1d(past.changed, np.concatenate(own))):
+                return past.since
+    return None
+
+
+def _single(keys: WriteSet) -> Hashes:
+    return np.fromiter(chain(keys.writes, keys.shares), np.int64)
+
+
+def _unlisted(txn: TransactionState, index_id: IndexId) -> Iterator[Hashes]:
+    """Files of rows that no key was listed for."""
+    buffer = txn.buffer.indexes.get(index_id)
+    for file in buffer.staged if buffer is not None else ():
+        if file.hashes is None:
+            yield hash_entries(txn, file.plan, file.segment, moves=True)
 
 
 def conflict_with(seq: Seq) -> errors.SerializationFailure:

@@ -47,9 +47,11 @@ UNCOMMITTED: dict[Status, Status] = {Status.ENFORCED: Status.VALIDATING, Status.
 
 
 class Goal(StrEnum):
-    """Where a target shall be at the end. A transient one is there only for the duration of the change."""
+    """Where a target shall be at the end. A transient one is there only for the duration of the change; a hidden one is
+    made public by another change."""
 
     PUBLIC = "PUBLIC"
+    HIDDEN = "HIDDEN"
     ENFORCED = "ENFORCED"
     ABSENT = "ABSENT"
     TRANSIENT = "TRANSIENT"
@@ -57,6 +59,7 @@ class Goal(StrEnum):
 
 GOAL_STATUS: dict[Goal, Status] = {
     Goal.PUBLIC: Status.PUBLIC,
+    Goal.HIDDEN: Status.WRITE_ONLY,
     Goal.ENFORCED: Status.ENFORCED,
     Goal.ABSENT: Status.ABSENT,
     Goal.TRANSIENT: Status.ABSENT,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, Final, get_args, get_type_hints
 
@@ -21,6 +21,7 @@ _ENUM = "~"
 _SET = "{}"
 _MAP = "->"
 _ELEMENTS = "elements"
+_PLAIN = (str, int, float)
 
 # Classes that have been renamed or moved since their names were first stored.
 STORED_NAMES: Final = {
@@ -46,6 +47,7 @@ class Codec:
 
     def __init__(self, *given: type) -> None:
         self._classes = {stored_name(class_): class_ for class_ in _classes_within(given)}
+        self._forms = {class_: _form_of(class_) for class_ in self._classes.values()}
 
     @property
     def names(self) -> frozenset[str]:
@@ -58,27 +60,28 @@ class Codec:
         return self._from_json(json.loads(text))
 
     def _to_json(self, value: object) -> Any:
-        if isinstance(value, Enum):
-            return {_ENUM: self._known(type(value)), "value": value.value}
-        if is_dataclass(value):
-            parts = [(field, getattr(value, field.name)) for field in fields(value)]
-            written = {field.name: self._to_json(part) for field, part in parts if not _is_empty(field, part)}
-            return {_CLASS: self._known(type(value)), **written}
+        if value is None or (isinstance(value, _PLAIN) and not isinstance(value, Enum)):
+            return value
         if isinstance(value, tuple):
             return [self._to_json(item) for item in value]
+        form = self._forms.get(type(value))
+        if form is not None:
+            return self._object_to_json(value, form)
         if isinstance(value, frozenset):
             return {_SET: sorted((self._to_json(item) for item in value), key=json.dumps)}
         if isinstance(value, dict):
             return {_MAP: [[self._to_json(k), self._to_json(v)] for k, v in value.items()]}
-        if value is None or isinstance(value, bool | int | float | str):
-            return value
-        raise TypeError(f"{type(value).__name__} has no form as JSON")
+        raise TypeError(f"{type(value).__name__} has no form as JSON, or is not among the classes of this codec")
 
-    def _known(self, class_: type) -> str:
-        name = stored_name(class_)
-        if self._classes.get(name) is not class_:
-            raise TypeError(f"{name} is not among the classes of this codec")
-        return name
+    def _object_to_json(self, value: Any, form: _Form) -> dict[str, Any]:
+        if isinstance(value, Enum):
+            return {_ENUM: form.name, "value": value.value}
+        written = {_CLASS: form.name}
+        for name, empty in form.fields:
+            part = getattr(value, name)
+            if part or type(part) is not type(empty) or part != empty:
+                written[name] = self._to_json(part)
+        return written
 
     def _from_json(self, body: Any) -> Any:
         if isinstance(body, list):
@@ -107,9 +110,23 @@ def _classes_within(types: Iterable[Any]) -> set[type]:
     return found
 
 
-def _is_empty(field: Field[Any], value: object) -> bool:
-    """Any other default may be another one in the next release."""
-    return not isinstance(value, Enum) and not value and value == field.default and type(value) is type(field.default)
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Of a class: its stored name, and of a dataclass the fields, each with the value for which it is left out."""
+
+    name: str
+    fields: tuple[tuple[str, object], ...] = ()
+
+
+def _form_of(class_: type) -> _Form:
+    parts = fields(class_) if is_dataclass(class_) else ()
+    return _Form(stored_name(class_), tuple((field.name, _left_out(field)) for field in parts))
+
+
+def _left_out(field: Field[Any]) -> object:
+    """The default, if it is empty; any other one may be another one in the next release."""
+    is_empty = not field.default and not isinstance(field.default, Enum)
+    return field.default if is_empty else MISSING
 
 
 def stored_name(class_: type) -> str:

@@ -58,7 +58,7 @@ UNSAID_DATABASE = Access(privileges=(RolePrivileges(PUBLIC_ROLE, EVERYBODYS[Obje
 
 def merge_access(before: Access, ours: Access, theirs: Access) -> Access | None:
     """Merges concurrent changes of an object's owner, privileges and comments with ours; None if both change the owner
-    or the same role. Of two comments on one thing, ours is the later."""
+    or the same role, in different ways. Of two comments on one thing, ours is the later."""
     given = {p.role: p for p in before.privileges}, {p.role: p for p in ours.privileges}
     said = {c.part: c for c in before.comments}, {c.part: c for c in ours.comments}
     owner = _merge({None: before.owner}, {None: ours.owner}, {None: theirs.owner}, later_wins=False)
@@ -72,7 +72,7 @@ def merge_access(before: Access, ours: Access, theirs: Access) -> Access | None:
 def _merge(before: Mapping[K, V], ours: Mapping[K, V], theirs: Mapping[K, V], later_wins: bool) -> dict[K, V] | None:
     merged = dict(theirs)
     for key in dict.fromkeys((*before, *ours)):
-        if ours.get(key) == before.get(key):
+        if ours.get(key) in (before.get(key), theirs.get(key)):
             continue
         if theirs.get(key) != before.get(key) and not later_wins:
             return None

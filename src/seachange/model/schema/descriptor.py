@@ -123,6 +123,8 @@ class Table:
     # The primary index under construction that is going to replace `primary`.
     next_primary: Index | None = None
     access: Access = Access()  # noqa: RUF009 - a value
+    # Those that are going to replace it in turn: a transaction block rewrites the rows more than once.
+    later_primaries: tuple[Index, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -135,13 +137,18 @@ class Table:
     @cached_property
     def maintained(self) -> tuple[Index, ...]:
         """The indexes that writers maintain, the primary one first."""
-        every = (*self.secondary, *((self.next_primary,) if self.next_primary is not None else ()))
+        every = (*self.secondary, *self.coming)
         return (self.primary, *(index for index in every if BEHAVIOUR[index.state].removes))
 
     @cached_property
     def readable(self) -> tuple[Index, ...]:
         """The indexes in which rows may be looked up."""
         return (self.primary, *(index for index in self.secondary if index.state in READABLE))
+
+    @property
+    def coming(self) -> tuple[Index, ...]:
+        """The primary indexes under construction, each of which is going to replace the one before it."""
+        return () if self.next_primary is None else (self.next_primary, *self.later_primaries)
 
     @property
     def layout(self) -> Layout:
@@ -194,8 +201,9 @@ class Table:
 
     def primary_of(self, index: Index) -> Index:
         """The primary index whose key the entries of an index end in."""
-        coming = self.next_primary
-        return coming if coming is not None and coming.id in (index.id, index.source) else self.primary
+        if self.next_primary is None:
+            return self.primary
+        return next((each for each in self.coming if each.id in (index.id, index.source)), self.primary)
 
     def holds_rows(self, index: Index) -> bool:
         """Whether an index stores all columns: the primary one, and the one that is going to replace it."""

@@ -153,6 +153,15 @@ def is_within(descriptor: Descriptor, database: str) -> bool:
     return isinstance(descriptor, Database | Role) or descriptor.database == database
 
 
+# The database of what no session sees.
+_NO_DATABASE = ""
+
+
+def hide_sequence(sequence: Sequence) -> Sequence:
+    """A sequence that sessions draw from by its id, without a name by which they could find it."""
+    return replace(sequence, database=_NO_DATABASE, name=str(sequence.id))
+
+
 @dataclass(frozen=True, slots=True)
 class PublishedDescriptor:
     """A descriptor as an entry of the commit log: `body` is None when it was dropped."""

@@ -91,6 +91,7 @@ def _plan_of(table: Table) -> Table:
         primary=_unnamed(table.primary),
         secondary=tuple(_unnamed(index) for index in table.secondary),
         next_primary=None if coming is None else _unnamed(coming),
+        later_primaries=tuple(_unnamed(index) for index in table.later_primaries),
         checks=tuple(_unnamed(check) for check in table.checks),
         foreign_keys=tuple(_unnamed(key) for key in table.foreign_keys),
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, SegmentId
 from seachange.pipeline.kernels.executor import Executor
@@ -35,7 +36,7 @@ def collect_garbage(
     if not catalog.claim(epoch, GC_CLAIM):
         return 0
     try:
-        catalog.expire_nodes()
+        end_dead_nodes(catalog)
         ids = catalog.collect(epoch, retention_us)
         reach("gc.collected")
         forget = partial(_forget, catalog)

@@ -48,12 +48,13 @@ def backfill(
     done: Sequence[UnitDone],
     report: Report,
     resolve_default: ResolveDefault = keep_default,
+    lenient: bool = False,
 ) -> tuple[Built, ...]:
-    """`warehouse` checks which files of finished units are intact."""
+    """`warehouse` checks which files of finished units are intact. `lenient`: see `ReadUnit`."""
     sizes = executor.sizes(source.rows)
     units = source.units(sizes.unit_rows)
     split_points = _choose_split_points(source, targets, executor, sizes) if len(units) > 1 else (None,) * len(targets)
-    reads = _reads(source, units, tuple(targets), split_points, resolve_default)
+    reads = _reads(source, units, tuple(targets), split_points, resolve_default, lenient)
     # Partitioned entries are read once more, to be sorted.
     merges = any(cut is not None for cut in split_points)
     return BackfillWork(executor, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(
@@ -92,11 +93,12 @@ def _reads(
     targets: tuple[BuiltIndex, ...],
     split_points: tuple[SplitPoints | None, ...],
     resolve_default: ResolveDefault,
+    lenient: bool,
 ) -> list[UnitRead]:
     def make(unit: Unit) -> ReadUnit:
         resolved = resolve_defaults(source.table, unit.rows, resolve_default)
         part = replace(source, table=resolved, parts=unit.parts)
-        return ReadUnit(part, unit, targets, split_points)
+        return ReadUnit(part, unit, targets, split_points, lenient)
 
     # The indexes to build and their split points are part of the work, and so of its name.
     work = "-".join([*(str(t.index.id) for t in targets), xxhash.xxh3_64_hexdigest(repr(split_points).encode())])

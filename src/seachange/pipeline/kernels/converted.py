@@ -27,7 +27,7 @@ _ROWS, _EMPTY = "rows", "rows_without"
 def check_converted(source: IndexSource, kernel_context: KernelContext) -> None:
     """Raises the error of the first row without a value."""
     first, generated = computed_columns(source.table)
-    for item in (computed for computed in (*first, *generated) if computed.column.id not in computed.inputs):
+    for item in (computed for computed in (*first, *generated) if not computed.is_drawn):
         for unit in source.units():
             kernel_context.interrupts.check()
             _check_unit(source, unit, item, kernel_context)

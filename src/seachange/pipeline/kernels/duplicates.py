@@ -35,6 +35,14 @@ Found = tuple[int, Key]
 
 def find_duplicates(source: IndexSource, executor: Executor, report: Callable[[int], None]) -> Found | None:
     """The number of rows that repeat the key of another row, and one such key."""
+    found = _find_in_chain(replace(source, hidden=None), executor, report)
+    if found is None or source.hidden is None:
+        return found
+    # Some of them may be hidden.
+    return _run([CompareAcross(source, SnapshotParts((), ()))], executor, lambda rows: None)
+
+
+def _find_in_chain(source: IndexSource, executor: Executor, report: Callable[[int], None]) -> Found | None:
     chain, rest = split_chain(source)
     tasks: list[CompareNeighbours | CompareAcross] = []
     before: FileSlice | None = None
@@ -43,6 +51,12 @@ def find_duplicates(source: IndexSource, executor: Executor, report: Callable[[i
         before = part[-1]
     if rest.files or rest.inline:
         tasks.append(CompareAcross(replace(source, parts=rest), SnapshotParts(tuple(chain), ())))
+    return _run(tasks, executor, report)
+
+
+def _run(
+    tasks: Sequence[CompareNeighbours | CompareAcross], executor: Executor, report: Callable[[int], None]
+) -> Found | None:
     found: dict[int, Found | None] = {}
 
     def finished(number: int, hit: Found | None) -> None:

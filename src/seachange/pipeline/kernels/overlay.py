@@ -10,10 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from seachange.model.ids import IndexId, LayoutId, Seq
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import IndexDelta, Segment
-from seachange.pipeline.kernels.source import IndexSource, Sources
+from seachange.pipeline.kernels.source import NOT_ATTACHED, IndexSource, Sources, seen_through
+from seachange.storage.arrow import schema_of
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.small_arrays import array_of
 
 Row = tuple[Any, ...]
 
@@ -35,7 +41,12 @@ class OverlaidSources:
     own: Mapping[IndexId, OwnWrites]
 
     def tables(self) -> dict[int, Table]:
-        return self.committed.tables()
+        """With the primary indexes that the transaction has written to, which may not be public yet."""
+        return {id_: self._as_written(table) for id_, table in self.committed.tables().items()}
+
+    def _as_written(self, table: Table) -> Table:
+        written = (index.id for index in table.coming if index.id in self.own)
+        return seen_through(table, next(written, None))
 
     def load(self, table: Table, index: Index) -> IndexSource:
         own = self.own.get(index.id)
@@ -46,3 +57,22 @@ class OverlaidSources:
         image.apply(IndexDelta(files, (), own.segments))
         image.apply_rows(rows, own.layout_id, own.ops, own.rows)
         return IndexSource(table, index, generation_id, image.parts(rows))
+
+    def hidden(self, table: Table) -> IndexSource | None:
+        written = self.tables()[table.id].primary
+        own = self.own.get(written.id) if written.key == table.primary.key else None
+        return None if own is None else keys_written(table, own)
+
+
+def keys_written(table: Table, own: OwnWrites) -> IndexSource:
+    """The keys of what a transaction has written to the primary index."""
+    nothing = np.array([], dtype=np.int64)
+    files = tuple(FileSlice(segment, nothing) for segment in own.segments)
+    key = [table.column_by_id[c] for c in table.primary.key]
+    schema = schema_of((column.id, column.type) for column in key)
+    inline: tuple[tuple[LayoutId, pa.Table], ...] = ()
+    if own.rows:
+        values = zip(*(row[: len(key)] for row in own.rows), strict=True)
+        arrays = [array_of(column, field.type) for column, field in zip(values, schema, strict=True)]
+        inline = ((own.layout_id, pa.Table.from_arrays(arrays, schema=schema)),)
+    return IndexSource(table, table.primary, NOT_ATTACHED, SnapshotParts(files, inline))

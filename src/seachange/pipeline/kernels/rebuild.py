@@ -33,6 +33,12 @@ def keep_default(column: Column, rows: int) -> str:
     return column.default or ""
 
 
+def draw_nothing(column: Column, rows: int) -> str:
+    """For rows of which only the other values are of interest."""
+    del column, rows
+    return "NULL"
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A column with the DuckDB text of its value; `inputs` are the columns that the text refers to."""
@@ -40,6 +46,11 @@ class Computed:
     column: Column
     text: str
     inputs: tuple[ColumnId, ...]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is a default, for rows that have no value yet."""
+        return self.column.id in self.inputs
 
 
 def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:
@@ -54,7 +65,7 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
             generated.append(_computed(column, column.generated))
         elif column.identity is not None or column.default_sequences:
             raise errors.Bug(detail=f"nothing was drawn for column {column.name} of {table.name}")
-        elif column.default is not None and _is_drawn(column):
+        elif column.default is not None and draws_values(column):
             value = as_assigned(Expression(column.default, ()), column.type)
             first.append(Computed(column, f"COALESCE({column_name(column.id)}, {value})", (column.id,)))
     return tuple(first), tuple(generated)
@@ -63,7 +74,7 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
 def resolve_defaults(table: Table, rows: int, resolve_default: ResolveDefault) -> Table:
     """The table with resolved defaults, since kernels have no access to the clock or to sequences."""
     columns = tuple(
-        _resolved(column, rows, resolve_default) if _is_drawn(column) else column for column in table.columns
+        _resolved(column, rows, resolve_default) if draws_values(column) else column for column in table.columns
     )
     return table if columns == table.columns else replace(table, columns=columns)
 
@@ -72,7 +83,7 @@ def _resolved(column: Column, rows: int, resolve_default: ResolveDefault) -> Col
     return replace(column, default=resolve_default(column, rows), identity=None, default_sequences=())
 
 
-def _is_drawn(column: Column) -> bool:
+def draws_values(column: Column) -> bool:
     """Whether existing rows get values of their own from the default of a new column."""
     if column.state is State.PUBLIC or column.conversion is not None or column.virtual or column.frozen is not None:
         return False
@@ -89,9 +100,9 @@ def _computed(column: Column, expression: Expression) -> Computed:
     return Computed(column, as_assigned(expression, column.type), expression.columns)
 
 
-def select_computed(source: str, columns: Sequence[Column], computed: Sequence[Computed]) -> str:
-    """All columns of a relation, some of them replaced by computed values."""
-    by_id = {c.column.id: c.text for c in computed}
+def select_computed(source: str, columns: Sequence[Column], computed: Sequence[Computed], lenient: bool = False) -> str:
+    """All columns of a relation, some of them replaced by computed values; `lenient`: NULL where there is none."""
+    by_id = {c.column.id: f"TRY({c.text})" if lenient and not c.is_drawn else c.text for c in computed}
     names = ", ".join(f"{by_id.get(c.id, column_name(c.id))} AS {column_name(c.id)}" for c in columns)
     return f"SELECT {names} FROM {source}"  # noqa: S608 - columns are named by id
 

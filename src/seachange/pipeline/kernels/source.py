@@ -20,6 +20,8 @@ from seachange.model.change.work import Built
 from seachange.model.ids import Epoch, GenerationId, IndexId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.segments import IndexContents
+from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, ImageShape, IndexImage, SnapshotParts
 from seachange.storage.keys import KeyCodec
 from seachange.storage.plan import plan_columns
@@ -52,12 +54,14 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """`table` is the version at the sequence, with the primary index whose key the entries of `index` end with."""
+    """`table` is the version at the sequence, with the primary index whose key the entries of `index` end with. Entries
+    of rows whose primary keys are among those of `hidden` are left out by a scan."""
 
     table: Table
     index: Index
     generation_id: GenerationId
     parts: SnapshotParts
+    hidden: IndexSource | None = None
 
     @property
     def rows(self) -> int:
@@ -69,7 +73,16 @@ class IndexSource:
 
     def scan(self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
         """A scan of some columns, named by their ids."""
-        return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
+        if self.hidden is None:
+            return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
+        key = [self.table.column_by_id[c] for c in self.table.primary.key]
+        read = list(dict.fromkeys([*columns, *key]))
+        rows = plan_columns(self.table, self.index, read, parts, warehouse, prefix)
+        gone = self.hidden.scan(key, self.hidden.parts, warehouse, f"{prefix}_hidden")
+        names = ", ".join(f"r.{column_name(c.id)}" for c in columns)
+        same = " AND ".join(f"r.{column_name(c.id)} = h.{column_name(c.id)}" for c in key)
+        sql = f"SELECT {names} FROM ({rows.sql}) r ANTI JOIN ({gone.sql}) h ON {same}"  # noqa: S608 - named by id
+        return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
 
     def units(self, rows_max: int = UNIT_ROWS_MAX, bytes_max: int = UNIT_BYTES_MAX) -> list[Unit]:
         """Groups of files, and one unit for the inline rows."""
@@ -106,11 +119,12 @@ def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Itera
 
 
 def seen_through(table: Table, primary_id: IndexId | None) -> Table:
-    """The table with the new primary index as its primary one, if `primary_id` is that index."""
-    coming = table.next_primary
-    return (
-        replace(table, primary=coming, next_primary=None) if coming is not None and coming.id == primary_id else table
-    )
+    """The table with a new primary index as its primary one, if `primary_id` is such an index."""
+    place = next((place for place, index in enumerate(table.coming) if index.id == primary_id), None)
+    if place is None:
+        return table
+    primary, *later = table.coming[place:]
+    return replace(table, primary=primary, next_primary=later[0] if later else None, later_primaries=tuple(later[1:]))
 
 
 def built_source(table: Table, built: Built) -> IndexSource:
@@ -127,6 +141,10 @@ class RowSources(Protocol):
 
     def load(self, table: Table, index: Index) -> IndexSource:
         """`table` is `seen_through` the primary index whose key the entries of `index` end with."""
+
+    def hidden(self, table: Table) -> IndexSource | None:
+        """The primary keys of rows that a transaction has written: an index that is new to it has the committed
+        entries of these rows, which are no longer valid, and none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +165,25 @@ class Sources:
         image, generation_id = self.open(table, index)
         return IndexSource(table, index, generation_id, image.parts(self.at))
 
+    def hidden(self, table: Table) -> IndexSource | None:
+        return None
+
     def open(self, table: Table, index: Index) -> tuple[IndexImage, GenerationId]:
         """An image of its own, and the generation at the sequence."""
         contents = self.catalog.index_contents(self.epoch, index.id, self.at)
         if contents.generation is None:
             raise errors.Bug(detail=f"index {index.name} of {table.name} is read before it is complete")
-        key = table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
-        shape = ImageShape(
-            index_id=index.id,
-            key_width=len(key),
-            prefix_width=len(index.key) if index.id != table.primary.id else 0,
-            columns=lambda layout_id: table.stored_columns(index, table.layout_by_id[layout_id]),
-            key=lambda: key,
-            table=lambda: table.full_name,
-        )
-        codec = KeyCodec([type_ for _, type_ in key])
-        return IndexImage(shape, codec, self.warehouse, contents), contents.generation.id
+        return open_image(table, index, self.warehouse, contents), contents.generation.id
+
+
+def open_image(table: Table, index: Index, warehouse: Warehouse, contents: IndexContents) -> IndexImage:
+    key = table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
+    shape = ImageShape(
+        index_id=index.id,
+        key_width=len(key),
+        prefix_width=len(index.key) if index.id != table.primary.id else 0,
+        columns=lambda layout_id: table.stored_columns(index, table.layout_by_id[layout_id]),
+        key=lambda: key,
+        table=lambda: table.full_name,
+    )
+    return IndexImage(shape, KeyCodec([type_ for _, type_ in key]), warehouse, contents)

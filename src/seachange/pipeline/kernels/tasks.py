@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 
+from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Segment
@@ -18,7 +19,7 @@ from seachange.pipeline.kernels.converted import missing_key
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.partition import PartitionOutput, partition_rows
 from seachange.pipeline.kernels.reading import ReadsSource, WritesNothing
-from seachange.pipeline.kernels.rebuild import computed_columns, locate, select_computed
+from seachange.pipeline.kernels.rebuild import computed_columns, draw_nothing, locate, resolve_defaults, select_computed
 from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run, build_run
 from seachange.pipeline.kernels.source import IndexSource, Unit
 from seachange.pipeline.kernels.split_points import SplitPoints, choose_split_points
@@ -56,12 +57,14 @@ def work_bytes(source: IndexSource, targets: Sequence[BuiltIndex]) -> int:
 @dataclass(frozen=True, slots=True)
 class ReadUnit:
     """`source` has only the unit's parts. Entries of a target without split points are sorted, those of the others
-    partitioned."""
+    partitioned. `lenient`: rows may be among them that have no value for a computed column, because a transaction
+    has replaced or deleted them."""
 
     source: IndexSource
     unit: Unit
     targets: tuple[BuiltIndex, ...]
     split_points: tuple[SplitPoints | None, ...]
+    lenient: bool = False
 
     @property
     def title(self) -> str:
@@ -89,7 +92,7 @@ class ReadUnit:
         return int(sorted_here < len(self.split_points)) + (1 + 2 * sorted_here if sorted_here else 0)
 
     def run(self, kernel_context: KernelContext) -> list[Run]:
-        return read_unit(self.source, self.unit, self.targets, self.split_points, kernel_context)
+        return read_unit(self.source, self.unit, self.targets, self.split_points, kernel_context, self.lenient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,7 @@ def read_unit(
     targets: Sequence[BuiltIndex],
     split_points: Sequence[SplitPoints | None],
     kernel_context: KernelContext,
+    lenient: bool = False,
 ) -> list[Run]:
     """Entries of a target without split points are sorted here, those of the others partitioned."""
     outputs = [
@@ -227,7 +231,7 @@ def read_unit(
         if not sorted_here:
             rows = source.scan(_columns_read(targets), unit.parts, kernel_context.warehouse, "unit")
             return partition_rows(sorter, rows, outputs, kernel_context)
-        _hold_rows(sorter, source, unit, targets, kernel_context)
+        _hold_rows(sorter, source, unit, targets, kernel_context, lenient)
         runs = [build_run(sorter, _ROWS, target, kernel_context) for target in sorted_here]
         return [*runs, *(partition_rows(sorter, Scan(f"FROM {_ROWS}"), outputs, kernel_context) if outputs else ())]
 
@@ -237,8 +241,21 @@ def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:
     return list(dict.fromkeys(found))
 
 
+def check_computed(source: IndexSource, targets: Sequence[BuiltIndex], kernel_context: KernelContext) -> None:
+    """Raises the error of the first row that has no value for a computed column of the indexes."""
+    source = replace(source, table=resolve_defaults(source.table, source.rows, draw_nothing))
+    for unit in source.units():
+        with kernel_context.sorter() as sorter:
+            _hold_rows(sorter, source, unit, targets, kernel_context)
+
+
 def _hold_rows(
-    sorter: Sorter, source: IndexSource, unit: Unit, targets: Sequence[BuiltIndex], kernel_context: KernelContext
+    sorter: Sorter,
+    source: IndexSource,
+    unit: Unit,
+    targets: Sequence[BuiltIndex],
+    kernel_context: KernelContext,
+    lenient: bool = False,
 ) -> None:
     """Expressions are evaluated once, so that a volatile one has the same value in all indexes."""
     computes = any(target.is_computed_from(source.index) for target in targets)
@@ -254,17 +271,28 @@ def _hold_rows(
     sorter.keep(names[0], scan.sql, scan)
     for step, (before, after) in zip(steps, pairwise(names), strict=True):
         try:
-            sorter.keep(after, select_computed(before, columns, step))
+            sorter.keep(after, select_computed(before, columns, step, lenient))
         except duckdb.Error as problem:
             raise locate(sorter, before, source.table, step, problem, kernel_context.translate) from problem
         sorter.drop(before)
-    for target in targets:
-        _check_key(sorter, source, target)
+    needed = dict.fromkeys(c for target in targets for c in source.table.needed_for(target.index))
+    if lenient:
+        keys = needed | dict.fromkeys(c for target in targets if target.is_primary for c in target.index.key)
+        _drop_without(sorter, keys)
+    else:
+        _check_keys(sorter, source, needed)
 
 
-def _check_key(sorter: Sorter, source: IndexSource, target: BuiltIndex) -> None:
+def _drop_without(sorter: Sorter, keys: Iterable[ColumnId]) -> None:
+    """The transaction leaves no row without a key."""
+    missing = " OR ".join(f"{column_name(c)} IS NULL" for c in keys)
+    if missing:
+        sorter.ask(f"DELETE FROM {_ROWS} WHERE {missing}")  # noqa: S608 - named by id
+
+
+def _check_keys(sorter: Sorter, source: IndexSource, keys: Iterable[ColumnId]) -> None:
     """A row without a value for its new key, which other writers may write, would be lost."""
-    for column_id in source.table.needed_for(target.index):
+    for column_id in keys:
         empty = f"SELECT * FROM {_ROWS} WHERE {column_name(column_id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
         if sorter.ask(empty):
             raise missing_key(sorter, empty, source.table, source.table.column_by_id[column_id])

@@ -96,7 +96,7 @@ class _Validation:
     def unique(self, element: elements.UniqueIndex) -> Violation | None:
         table = seen_through(self._table(element.table_id), element.source_id)
         index = table.index_by_id[element.index_id]
-        source = self.sources.load(table, index)
+        source = replace(self.sources.load(table, index), hidden=self.sources.hidden(table))
         found = find_duplicates(source, self.executor, self.report)
         if found is None:
             return None
@@ -107,9 +107,10 @@ class _Validation:
 
     def foreign_key(self, element: elements.ForeignKeyElement) -> Violation | None:
         source = self._rows(element.table_id, element.column_ids)
-        parent = self._parent(element.parent_id, element.parent_index_id)
+        parent, key = self._parent(element.parent_id, element.parent_index_id)
         columns = [source.table.column_by_id[c] for c in element.column_ids]
-        broken = missing_parents(source, columns, parent, self.executor, self.report, element.match_full)
+        others = [parent.table.column_by_id[c] for c in key]
+        broken = missing_parents(source, columns, parent, others, self.executor, self.report, element.match_full)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
@@ -130,21 +131,24 @@ class _Validation:
         """Values that are computed for a new primary index are complete only there. It may not be complete yet, and is
         not needed if all columns read the same from every row."""
         table = self._table(table_id)
-        coming = table.next_primary
-        if coming is not None and any(_is_being_computed(table.column_by_id[c]) for c in columns):
-            table = seen_through(table, coming.id)
+        if table.coming and any(_is_being_computed(table.column_by_id[c]) for c in columns):
+            table = seen_through(table, table.coming[-1].id)
         return self.sources.load(table, table.primary)
 
-    def _parent(self, table_id: TableId, index_id: IndexId) -> IndexSource:
+    def _parent(self, table_id: TableId, index_id: IndexId) -> tuple[IndexSource, tuple[ColumnId, ...]]:
+        """Where the keys that rows refer to are, and in which columns."""
         table = self._table(table_id)
-        coming = table.next_primary
         index = next((i for i in _all_indexes(table) if i.id == index_id), None)
         if index is None:
             raise errors.Bug(detail=f"index {index_id} of {table.name}, which a foreign key refers to, does not exist")
+        is_new = index in table.secondary and index.source is None and index.state is not State.PUBLIC
+        if is_new and self.sources.hidden(table) is not None:
+            # The index may not have entries of the rows that a transaction has written, which the rows are read with.
+            return self.sources.load(table, table.primary), index.key
         # An index that is built together with a new primary index contains its key.
-        if coming is not None and index.state is not State.PUBLIC:
-            table = seen_through(table, coming.id)
-        return self.sources.load(table, index)
+        if index.state is not State.PUBLIC:
+            table = seen_through(table, index.source or index.id)
+        return self.sources.load(table, index), index.key
 
 
 def _is_being_computed(column: Column) -> bool:
@@ -156,7 +160,7 @@ def _is_being_computed(column: Column) -> bool:
 
 
 def _all_indexes(table: Table) -> tuple[Index, ...]:
-    return (*table.indexes, table.next_primary) if table.next_primary is not None else table.indexes
+    return (*table.indexes, *table.coming)
 
 
 def _constraint_name(table: Table, constraint_id: ConstraintId) -> str:
@@ -256,10 +260,11 @@ def _has_no_nulls(source: IndexSource, file: FileSlice, column: Column, warehous
 
 @dataclass(frozen=True, slots=True)
 class FindOrphans(ReadsSource):
-    """Rows that refer to a key which the parent's index does not have."""
+    """Rows that refer to a key which the parent does not have, in `others`."""
 
     columns: tuple[Column, ...]
     parent: IndexSource
+    others: tuple[Column, ...]
     match_full: bool
 
     @property
@@ -271,7 +276,7 @@ class FindOrphans(ReadsSource):
         return self.source.size_bytes + self.parent.size_bytes
 
     def run(self, kernel_context: KernelContext) -> Broken:
-        others = [self.parent.table.column_by_id[c] for c in self.parent.index.key]
+        others = self.others
         child = self.source.scan(
             list(dict.fromkeys(self.columns)), self.source.parts, kernel_context.warehouse, "child"
         )
@@ -293,6 +298,7 @@ def missing_parents(
     source: IndexSource,
     columns: Sequence[Column],
     parent: IndexSource,
+    others: Sequence[Column],
     executor: Executor,
     report: Progress,
     match_full: bool = False,
@@ -300,5 +306,6 @@ def missing_parents(
     """Each task reads all parents, so there are no more tasks than can run concurrently."""
     per_task = -(-source.rows // executor.parallelism) or 1
     units = source.units(per_task) if executor.parallelism > 1 else [Unit("", source.parts)]
-    tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent, match_full) for unit in units]
+    keys = tuple(columns), parent, tuple(others)
+    tasks = [FindOrphans(replace(source, parts=unit.parts), *keys, match_full) for unit in units]
     return _together(executor, tasks, report)

@@ -15,11 +15,7 @@ from seachange.model.schema.expression import Expression
 from seachange.model.statements import AlterColumnType, DropExpression, ExpressionDefinition, SetExpression, Volatility
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import (
-    drop_column_attributes,
-    drop_column_parts,
-    drop_virtual_keys,
-)
+from seachange.planner.builders.drops import drop_column_attributes, drop_column_parts, drop_virtual_keys
 from seachange.planner.builders.expression import bind_expression, bind_generated, rebind, stored_values
 from seachange.planner.builders.foreign_key import keys_on, renew_foreign_key
 from seachange.planner.builders.identity import check_identity_type, retype_identity

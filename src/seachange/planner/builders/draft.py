@@ -19,6 +19,7 @@ from seachange.model.change.targets import Goal, Status, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
+from seachange.model.schema.constraint import Check, ForeignKey
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.schema.temporary import is_temporary
@@ -30,27 +31,6 @@ from seachange.planner.object_parts import decompose, namespace_of
 
 E = TypeVar("E")
 
-# The fields by which elements are looked up.
-_INDEXED = (
-    "table_id",
-    "column_id",
-    "index_id",
-    "constraint_id",
-    "descriptor_id",
-    "database",
-    "name",
-    "folded",
-    "sequence_id",
-    "type_id",
-    "value_id",
-    "view_id",
-    "parent_id",
-    "parent_index_id",
-    "column_ids",
-    "sequence_ids",
-    "relation_ids",
-    "column_uses",
-)
 # What a descriptor at rest says of how far an element has come.
 _STATUS_AT_REST: dict[State, Status] = {State.PUBLIC: Status.PUBLIC, State.ENFORCED: Status.ENFORCED}
 
@@ -87,7 +67,9 @@ class Draft:
         # Elements that are met by all rows already, and why.
         self.implied: dict[Element, str] = {}
         self._states: dict[Element, State] = {}
-        self._index: dict[tuple[type[Element], str, object], dict[Element, None]] = {}
+        self._by_kind: dict[type[Element], dict[Element, None]] = {}
+        # Of the kinds and fields by which elements have been looked up.
+        self._indexes: dict[type[Element], dict[str, dict[object, dict[Element, None]]]] = {}
         self._loaded: set[DescriptorId] = set()
         self._next: dict[tuple[DescriptorId, str], int] = {}
         self.directory = Directory(catalog.database)
@@ -98,6 +80,10 @@ class Draft:
                 # One that is to take the place of another has its name already, which leads to the other until then.
                 indexes = sorted(descriptor.indexes, key=lambda index: index.state is State.PUBLIC)
                 self.directory.put_indexes(entry, ((index.id, index.name) for index in indexes))
+
+    def again(self, catalog: KnownSchema) -> Draft:
+        """Another one, of another catalog."""
+        return Draft(catalog, self.ids, self.evaluated)
 
     # What comes and goes.
 
@@ -211,9 +197,18 @@ class Draft:
 
     def select(self, kind: type[E], **fields: Any) -> list[E]:
         """The elements of a kind that agree in all of these fields, in the order in which they came."""
-        buckets = [self._index.get((kind, name, value), {}) for name, value in fields.items()]  # type: ignore[arg-type]
+        buckets = [self._index_of(kind, name).get(value, {}) for name, value in fields.items()]  # type: ignore[arg-type]
         smallest = min(buckets, key=len)
         return [e for e in smallest if all(e in bucket for bucket in buckets)]  # type: ignore[misc]
+
+    def _index_of(self, kind: type[Element], name: str) -> dict[object, dict[Element, None]]:
+        indexes = self._indexes.setdefault(kind, {})
+        if name not in indexes:
+            index = indexes[name] = {}
+            for element in self._by_kind.get(kind, ()):
+                for value in field_values(element, name):
+                    index.setdefault(value, {})[element] = None
+        return indexes[name]
 
     def only(self, kind: type[E], **fields: Any) -> E | None:
         found = self.select(kind, **fields)
@@ -361,9 +356,10 @@ class Draft:
 
     def _put(self, element: Element, state: State) -> None:
         self._states[element] = state
-        for name in _INDEXED:
+        self._by_kind.setdefault(type(element), {})[element] = None
+        for name, index in self._indexes.get(type(element), {}).items():
             for value in field_values(element, name):
-                self._index.setdefault((type(element), name, value), {})[element] = None
+                index.setdefault(value, {})[element] = None
         match element:
             case elements.NamespaceElement(descriptor_id=id_):
                 self._loaded.add(id_)
@@ -380,9 +376,10 @@ class Draft:
 
     def _remove(self, element: Element) -> None:
         del self._states[element]
-        for name in _INDEXED:
+        del self._by_kind[type(element)][element]
+        for name, index in self._indexes.get(type(element), {}).items():
             for value in field_values(element, name):
-                del self._index[(type(element), name, value)][element]
+                del index[value][element]
         match element:
             case elements.NamespaceElement():
                 self.directory.remove(element)
@@ -394,18 +391,35 @@ class Draft:
 
 def at_rest(descriptor: Descriptor) -> Descriptor:
     """The descriptor without what another change is still adding."""
-    if not isinstance(descriptor, Table):
+    if not isinstance(descriptor, Table) or _is_at_rest(descriptor):
         return descriptor
     return replace(
         descriptor,
         columns=tuple(_without_coming(c) for c in descriptor.columns if c.state is State.PUBLIC),
         secondary=tuple(i for i in descriptor.secondary if i.state is State.PUBLIC),
         next_primary=None,
-        checks=tuple(c for c in descriptor.checks if c.state in _STATUS_AT_REST),
-        foreign_keys=tuple(k for k in descriptor.foreign_keys if k.state in _STATUS_AT_REST),
+        later_primaries=(),
+        checks=tuple(c for c in descriptor.checks if not _is_coming(c)),
+        foreign_keys=tuple(k for k in descriptor.foreign_keys if not _is_coming(k)),
+    )
+
+
+def _is_coming(constraint: Check | ForeignKey) -> bool:
+    """Whether a change adds the constraint now, which may still fail."""
+    is_late = constraint.state is State.ENFORCED and constraint.not_valid
+    return not (constraint.state is State.PUBLIC or is_late)
+
+
+def _is_at_rest(table: Table) -> bool:
+    return (
+        table.next_primary is None
+        and all(c.state is State.PUBLIC and c.not_null is State.PUBLIC for c in table.columns)
+        and all(i.state is State.PUBLIC for i in table.secondary)
+        and not any(map(_is_coming, table.checks))
+        and not any(map(_is_coming, table.foreign_keys))
     )
 
 
 def _without_coming(column: Column) -> Column:
-    """The column without a NOT NULL that a transaction block adds, and has not committed."""
-    return column if column.not_null in _STATUS_AT_REST else replace(column, nullable=True, not_null=State.PUBLIC)
+    """The column without a NOT NULL that a change adds now."""
+    return column if column.not_null is State.PUBLIC else replace(column, nullable=True, not_null=State.PUBLIC)

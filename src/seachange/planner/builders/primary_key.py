@@ -13,12 +13,7 @@ from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import (
-    drop_column_parts,
-    drop_comments,
-    drop_foreign_key,
-    note_references,
-)
+from seachange.planner.builders.drops import drop_column_parts, drop_comments, drop_foreign_key, note_references
 from seachange.planner.builders.index import key_columns, name_key
 from seachange.planner.builders.rebuild import add_index, remove_index, repoint_foreign_keys, swap_index
 from seachange.planner.builders.row_id import define_row_id, find_row_id
@@ -103,6 +98,8 @@ def _adds_key(action: statements.AlterAction) -> bool:
 
 
 def _drops_key(draft: Draft, table_id: TableId, action: statements.AlterAction) -> bool:
+    if not isinstance(action, statements.DropColumn | statements.DropConstraint):
+        return False
     primary = draft.primary(table_id)
     if not draft.select(elements.KeyConstraint, table_id=table_id, index_id=primary.index_id):
         return False
@@ -111,8 +108,6 @@ def _drops_key(draft: Draft, table_id: TableId, action: statements.AlterAction) 
             return any(draft.column_name(table_id, column_id) == name for column_id in primary.key)
         case statements.DropConstraint(name=name):
             return draft.index_name(primary).name == name
-        case _:
-            return False
 
 
 def _let_go(draft: Draft, table_id: TableId, action: statements.AlterAction) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -292,31 +292,22 @@ def _take_column(table_id: TableId, column: Column) -> Parts:
 
 def put_columns(before: Table | None, parts: Mapping[Element, State]) -> tuple[Column, ...]:
     """Columns keep their places; a new one is the last, or takes the place of the one that it replaces."""
-    columns = {e.column_id: _put_column(e, state) for e, state in parts.items() if isinstance(e, elements.AnyColumn)}
+    values = {e.column_id: _put_column(e, state) for e, state in parts.items() if isinstance(e, elements.AnyColumn)}
     for element, state in parts.items():
         place = _PLACES.get(type(element))
         if place is not None:
-            column_id = element.column_id  # type: ignore[union-attr]
-            columns[column_id] = replace(columns[column_id], **place.put(element, state))
-    return _order(before, parts, columns)
+            values[element.column_id] |= place.put(element, state)  # type: ignore[union-attr]
+    return _order(before, parts, {id_: Column(id_, **held) for id_, held in values.items()})
 
 
-def _put_column(element: elements.AnyColumn, state: State) -> Column:
+def _put_column(element: elements.AnyColumn, state: State) -> dict[str, Any]:
+    values = {"name": "", "type": _NO_TYPE, "state": state}
     match element:
         case elements.ColumnElement():
-            return Column(
-                element.column_id,
-                "",
-                _NO_TYPE,
-                frozen=element.frozen,
-                hidden=element.hidden,
-                state=state,
-                origin=element.origin,
-            )
+            return values | {"frozen": element.frozen, "hidden": element.hidden, "origin": element.origin}
         case elements.ConvertedColumn():
             # Once it is public, its values are its own.
-            conversion = element.conversion if state is not State.PUBLIC else None
-            return Column(element.column_id, "", _NO_TYPE, state=state, conversion=conversion)
+            return values | {"conversion": element.conversion if state is not State.PUBLIC else None}
 
 
 def _order(before: Table | None, parts: Mapping[Element, State], columns: dict[ColumnId, Column]) -> tuple[Column, ...]:

@@ -10,9 +10,9 @@ from seachange.model.change.targets import Status
 from seachange.model.ids import TableId
 from seachange.model.schema.constraint import Check, ForeignKey
 from seachange.model.schema.descriptor import Table
-from seachange.model.states import State
+from seachange.model.states import REFUSING, State
 from seachange.planner.elements.rule import CONSTRAINTS, INDEXES, Adding, Dropping, Moment, Rule, RuleOrder
-from seachange.planner.elements.spec import ElementNaming, ElementSpec, Host, Parts, Topic
+from seachange.planner.elements.spec import ElementNaming, ElementSpec, Host, Parts, Topic, copy_fields
 from seachange.planner.lifecycles.seachange import FOREIGN_KEY, ROW_CONSTRAINT, SIMPLE
 
 _BOTH_ENDS = ("table_id", "constraint_id")
@@ -156,19 +156,14 @@ def take_constraints(table: Table) -> Parts:
 
 
 def foreign_key_element(table_id: TableId, key: ForeignKey) -> elements.ForeignKeyElement:
-    return elements.ForeignKeyElement(
-        table_id,
-        key.id,
-        key.columns,
-        key.parent,
-        key.parent_index,
-        key.on_delete,
-        key.on_update,
-        key.deferrable,
-        key.initially_deferred,
-        key.match_full,
-        key.not_valid,
-        key.uncommitted,
+    return copy_fields(
+        key,
+        elements.ForeignKeyElement,
+        table_id=table_id,
+        constraint_id=key.id,
+        column_ids=key.columns,
+        parent_id=key.parent,
+        parent_index_id=key.parent_index,
     )
 
 
@@ -181,23 +176,18 @@ def put_constraints(parts: Mapping[Element, State]) -> tuple[tuple[Check, ...], 
             case elements.CheckConstraint(constraint_id=id_):
                 checks.append(Check(id_, names[id_], element.expression, element.column_ids, state, element.not_valid))
             case elements.ForeignKeyElement(constraint_id=id_):
-                keys.append(
-                    ForeignKey(
-                        id_,
-                        names[id_],
-                        element.column_ids,
-                        element.parent_id,
-                        element.parent_index_id,
-                        element.on_delete,
-                        element.on_update,
-                        element.deferrable,
-                        element.initially_deferred,
-                        state,
-                        element.match_full,
-                        element.not_valid,
-                        element.uncommitted and state is not State.PUBLIC,
-                    )
+                key = copy_fields(
+                    element,
+                    ForeignKey,
+                    id=id_,
+                    name=names[id_],
+                    columns=element.column_ids,
+                    parent=element.parent_id,
+                    parent_index=element.parent_index_id,
+                    state=state,
+                    uncommitted=element.uncommitted and state not in REFUSING,
                 )
+                keys.append(key)
             case _:
                 pass
     return tuple(checks), tuple(keys)

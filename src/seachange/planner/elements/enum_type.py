@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema import objects
-from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
-from seachange.planner.elements.object import compose_access
 from seachange.planner.elements.rule import Adding, Dropping, Rule, RuleOrder
 from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic
 from seachange.planner.lifecycles.seachange import SIMPLE
@@ -25,23 +24,13 @@ def _take(type_: objects.EnumType) -> Parts:
     return parts
 
 
-def _put(
-    version: int, name: NamespaceElement, before: objects.EnumType | None, parts: Mapping[Element, State]
-) -> Descriptor:
+def _put(before: objects.EnumType | None, parts: Mapping[Element, State]) -> dict[str, Any]:
     labels = {e.value_id: e.label for e in parts if isinstance(e, elements.EnumLabel)}
     values = [_value(e, labels[e.value_id]) for e in parts if isinstance(e, elements.EnumValue)]
     values.sort(key=lambda value: value.rank)
     following = max((value.id for value in values), default=0) + 1
-    return objects.EnumType(
-        name.descriptor_id,
-        version,
-        name.schema,
-        name.name,
-        tuple(values),
-        max(following, before.next_value_id if before is not None else 0),
-        name.database,
-        compose_access(parts),
-    )
+    next_value_id = max(following, before.next_value_id if before is not None else 0)
+    return {"values": tuple(values), "next_value_id": next_value_id}
 
 
 def _value(element: elements.EnumValue, label: str) -> objects.Value:

@@ -11,7 +11,7 @@ from seachange.model.ids import IndexId
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.states import State
 from seachange.planner.elements.rule import COLUMNS, INDEX_PARTS, INDEXES, Adding, Dropping, Rule, RuleOrder
-from seachange.planner.elements.spec import ElementNaming, ElementSpec, Host, Parts, Topic
+from seachange.planner.elements.spec import ElementNaming, ElementSpec, Host, Parts, Topic, copy_fields
 from seachange.planner.lifecycles.seachange import DATA, SIMPLE, UNIQUE_INDEX
 from seachange.planner.lifecycles.seachange import INDEX as INDEX_LIFECYCLE
 
@@ -138,7 +138,7 @@ INDEX = Topic(
 
 def take_indexes(table: Table) -> Parts:
     parts: Parts = {}
-    for index in (*table.indexes, *((table.next_primary,) if table.next_primary is not None else ())):
+    for index in (*table.indexes, *table.coming):
         parts |= _take_index(table, index)
     return parts
 
@@ -153,34 +153,13 @@ def _take_index(table: Table, index: Index) -> Parts:
 
 
 def index_element(table: Table, index: Index) -> elements.AnyIndex:
-    if index.id == table.primary.id or index == table.next_primary:
+    if index.id == table.primary.id or index in table.coming:
         return elements.PrimaryIndex(table.id, index.id, index.key, index.descending)
-    if index.unique:
-        return elements.UniqueIndex(
-            table.id,
-            index.id,
-            index.key,
-            index.include,
-            index.descending,
-            index.where,
-            index.nulls_distinct,
-            index.nulls_swapped,
-            source_id=index.source,
-            uncommitted=index.uncommitted,
-        )
-    return elements.SecondaryIndex(
-        table.id,
-        index.id,
-        index.key,
-        index.include,
-        index.descending,
-        index.where,
-        index.nulls_swapped,
-        source_id=index.source,
-    )
+    kind: type[elements.AnyIndex] = elements.UniqueIndex if index.unique else elements.SecondaryIndex
+    return copy_fields(index, kind, table_id=table.id, index_id=index.id, source_id=index.source)
 
 
-def put_indexes(before: Table | None, parts: Mapping[Element, State]) -> tuple[Index, Index | None, tuple[Index, ...]]:
+def put_indexes(before: Table | None, parts: Mapping[Element, State]) -> tuple[Index, list[Index], tuple[Index, ...]]:
     names: dict[IndexId, str] = {}
     constraints: set[IndexId] = set()
     for element in parts:
@@ -194,38 +173,29 @@ def put_indexes(before: Table | None, parts: Mapping[Element, State]) -> tuple[I
         match element:
             case elements.PrimaryIndex(index_id=id_):
                 primaries.append(
-                    Index(
-                        id_,
-                        names[id_],
-                        element.key,
-                        unique=True,
-                        state=state,
-                        descending=element.descending,
-                        constraint=id_ in constraints,
+                    copy_fields(
+                        element, Index, id=id_, name=names[id_], unique=True, state=state, constraint=id_ in constraints
                     )
                 )
             case elements.SecondaryIndex(index_id=id_) | elements.UniqueIndex(index_id=id_):
                 unique = element if isinstance(element, elements.UniqueIndex) else None
-                secondary[id_] = Index(
-                    id_,
-                    names[id_],
-                    element.key,
-                    unique is not None,
-                    element.include,
-                    state,
-                    element.descending,
-                    element.where,
-                    unique is None or unique.nulls_distinct,
-                    id_ in constraints,
+                is_public = state is State.PUBLIC
+                secondary[id_] = copy_fields(
+                    element,
+                    Index,
+                    id=id_,
+                    name=names[id_],
+                    unique=unique is not None,
+                    state=state,
+                    constraint=id_ in constraints,
                     # Once it is public, so is the index that it was made from.
-                    element.source_id if state is not State.PUBLIC else None,
-                    element.nulls_swapped,
-                    unique is not None and unique.uncommitted and state is not State.PUBLIC,
+                    source=None if is_public else element.source_id,
+                    uncommitted=unique is not None and unique.uncommitted and not is_public,
                 )
             case _:
                 pass
     public = next(p for p in primaries if p.state is State.PUBLIC or len(primaries) == 1)
-    building = next((p for p in primaries if p is not public), None)
+    coming = [p for p in primaries if p is not public]
     known = [i.id for i in before.secondary if i.id in secondary] if before is not None else []
     order = dict.fromkeys([*known, *secondary])
-    return public, building, tuple(secondary[id_] for id_ in order)
+    return public, coming, tuple(secondary[id_] for id_ in order)

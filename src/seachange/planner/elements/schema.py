@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema import objects
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
-from seachange.planner.elements.object import compose_access
 from seachange.planner.elements.rule import Adding, Dropping, Rule, RuleOrder
 from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic
 from seachange.planner.lifecycles.seachange import SIMPLE
@@ -21,17 +21,12 @@ def _no_parts(descriptor: Descriptor) -> Parts:
     return {}
 
 
-def _put_database(
-    version: int, name: NamespaceElement, before: objects.Database | None, parts: Mapping[Element, State]
-) -> Descriptor:
-    settings = before.settings if before is not None else ()
-    return objects.Database(name.descriptor_id, version, name.name, compose_access(parts), settings)
+def _put_database(before: objects.Database | None, parts: Mapping[Element, State]) -> dict[str, Any]:
+    return {"settings": before.settings if before is not None else ()}
 
 
-def _put_schema(
-    version: int, name: NamespaceElement, before: objects.Schema | None, parts: Mapping[Element, State]
-) -> Descriptor:
-    return objects.Schema(name.descriptor_id, version, name.name, name.database, compose_access(parts))
+def _put_schema(before: objects.Schema | None, parts: Mapping[Element, State]) -> dict[str, Any]:
+    return {}
 
 
 SCHEMA = Topic(

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema import objects
-from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
-from seachange.planner.elements.object import compose_access
 from seachange.planner.elements.rule import Adding, Dropping, Rule, RuleOrder
-from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic, first, only
+from seachange.planner.elements.spec import (
+    ElementNaming,
+    ElementSpec,
+    ObjectForm,
+    Parts,
+    Topic,
+    common_fields,
+    copy_fields,
+    first,
+    only,
+)
 from seachange.planner.lifecycles.seachange import SIMPLE
 
 
 def _take(sequence: objects.Sequence) -> Parts:
-    settings = elements.SequenceSettings(
-        sequence.id,
-        sequence.type,
-        sequence.increment,
-        sequence.minimum,
-        sequence.maximum,
-        sequence.start,
-        sequence.cache,
-        sequence.cycle,
-    )
-    parts: Parts = {settings: State.PUBLIC}
+    parts: Parts = {copy_fields(sequence, elements.SequenceSettings, sequence_id=sequence.id): State.PUBLIC}
     if sequence.owner is not None:
         parts[elements.SequenceOwnerElement(sequence.id, *sequence.owner)] = State.PUBLIC
     if sequence.restart is not None:
@@ -36,30 +35,15 @@ def _take(sequence: objects.Sequence) -> Parts:
     return parts
 
 
-def _put(
-    version: int, name: NamespaceElement, before: objects.Sequence | None, parts: Mapping[Element, State]
-) -> Descriptor:
-    settings = only(elements.SequenceSettings, parts)
+def _put(before: objects.Sequence | None, parts: Mapping[Element, State]) -> dict[str, Any]:
     owner = first(elements.SequenceOwnerElement, parts)
     start = first(elements.SequenceStart, parts)
-    return objects.Sequence(
-        name.descriptor_id,
-        version,
-        name.schema,
-        name.name,
-        settings.type,
-        settings.increment,
-        settings.minimum,
-        settings.maximum,
-        settings.start,
-        settings.cache,
-        settings.cycle,
-        (owner.table_id, owner.column_id) if owner is not None else None,
-        start.start if start is not None else None,
-        start.run if start is not None else 0,
-        name.database,
-        compose_access(parts),
-    )
+    return {
+        **common_fields(only(elements.SequenceSettings, parts), objects.Sequence),
+        "owner": (owner.table_id, owner.column_id) if owner is not None else None,
+        "restart": start.start if start is not None else None,
+        "run": start.run if start is not None else 0,
+    }
 
 
 SEQUENCE = Topic(

@@ -7,11 +7,12 @@ planner by kind of element are derived from the topics, in `registry`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar
 
-from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.elements import Element
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
@@ -63,12 +64,12 @@ class InColumn:
 @dataclass(frozen=True, slots=True)
 class ObjectForm:
     """The descriptor that an element is the whole of. `take(descriptor)` gives its parts, apart from its name and
-    labels; `put(version, name, before, parts)` its next version, of which `before` is the last one."""
+    labels; `put(before, parts)` the fields that they are in its next version, of which `before` is the last one."""
 
     object_kind: ObjectKind
     descriptor: type[Descriptor]
     take: Callable[[Any], Parts]
-    put: Callable[[int, NamespaceElement, Any, Mapping[Element, State]], Descriptor]
+    put: Callable[[Any, Mapping[Element, State]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +108,17 @@ def only(kind: type[E], parts: Mapping[Element, State]) -> E:
 
 def first(kind: type[E], parts: Mapping[Element, State]) -> E | None:
     return next((element for element in parts if isinstance(element, kind)), None)
+
+
+def copy_fields(source: Any, kind: type[E], /, **others: Any) -> E:
+    """What `source` has under the same names, and the others."""
+    return kind(**(common_fields(source, kind) | others))
+
+
+def common_fields(source: Any, kind: type) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in _common_names(source.__class__, kind)}
+
+
+@cache
+def _common_names(source: type, kind: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(source)) & frozenset(field.name for field in fields(kind))

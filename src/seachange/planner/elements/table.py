@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
-from seachange.model.ids import ColumnId, ConstraintId, LayoutId
+from seachange.model.ids import LayoutId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Column, Layout, Table
 from seachange.model.states import State
 from seachange.planner.elements.column import put_columns, take_columns
 from seachange.planner.elements.constraint import put_constraints, take_constraints
 from seachange.planner.elements.index import put_indexes, take_indexes
-from seachange.planner.elements.object import compose_access
 from seachange.planner.elements.rule import CONSTRAINTS, INDEXES, Adding, Dropping, Moment, Rule, RuleOrder
 from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic
 from seachange.planner.lifecycles.seachange import SIMPLE
@@ -27,30 +27,24 @@ def _take(table: Table) -> Parts:
     return take_columns(table) | take_indexes(table) | take_constraints(table)
 
 
-def _put(version: int, name: NamespaceElement, before: Table | None, parts: Mapping[Element, State]) -> Table:
+def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]:
     columns = put_columns(before, parts)
-    primary, next_primary, secondary = put_indexes(before, parts)
+    primary, coming, secondary = put_indexes(before, parts)
     checks, foreign_keys = put_constraints(parts)
-    used = [*(c.id for c in checks), *(k.id for k in foreign_keys), 0]
-    return Table(
-        id=name.descriptor_id,
-        version=version,
-        schema=name.schema,
-        name=name.name,
-        columns=columns,
-        primary=primary,
-        secondary=secondary,
-        layouts=_layouts(before, columns),
-        next_column_id=ColumnId(max(c.id for c in columns) + 1)
-        if before is None
-        else ColumnId(max(before.next_column_id, *(c.id + 1 for c in columns))),
-        database=name.database,
-        checks=checks,
-        foreign_keys=foreign_keys,
-        next_constraint_id=ConstraintId(max(max(used) + 1, before.next_constraint_id if before is not None else 1)),
-        next_primary=next_primary,
-        access=compose_access(parts),
-    )
+    used_columns = [c.id + 1 for c in columns]
+    used_constraints = [*(c.id + 1 for c in checks), *(k.id + 1 for k in foreign_keys)]
+    return {
+        "columns": columns,
+        "primary": primary,
+        "secondary": secondary,
+        "layouts": _layouts(before, columns),
+        "next_column_id": max(*used_columns, before.next_column_id if before is not None else 0),
+        "checks": checks,
+        "foreign_keys": foreign_keys,
+        "next_constraint_id": max(*used_constraints, before.next_constraint_id if before is not None else 1, 0),
+        "next_primary": coming[0] if coming else None,
+        "later_primaries": tuple(coming[1:]),
+    }
 
 
 def _layouts(before: Table | None, columns: tuple[Column, ...]) -> tuple[Layout, ...]:

@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element, NamespaceElement
+from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema import objects
-from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
-from seachange.planner.elements.object import compose_access
 from seachange.planner.elements.rule import COLUMNS, Adding, Dropping, Rule, RuleOrder
-from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic, only
+from seachange.planner.elements.spec import (
+    ElementNaming,
+    ElementSpec,
+    ObjectForm,
+    Parts,
+    Topic,
+    common_fields,
+    copy_fields,
+    only,
+)
 from seachange.planner.lifecycles.seachange import SIMPLE
 
 
 def _take(view: objects.View) -> Parts:
-    query = elements.ViewQuery(
-        view.id,
-        view.query,
-        view.columns,
-        view.relation_ids,
-        view.column_uses,
-        view.names,
-        view.column_names,
-        view.types,
-    )
-    return {query: State.PUBLIC}
+    return {copy_fields(view, elements.ViewQuery, view_id=view.id): State.PUBLIC}
 
 
-def _put(
-    version: int, name: NamespaceElement, before: objects.View | None, parts: Mapping[Element, State]
-) -> Descriptor:
-    query = only(elements.ViewQuery, parts)
-    return objects.View(
-        name.descriptor_id,
-        version,
-        name.schema,
-        name.name,
-        query.query,
-        query.columns,
-        query.relation_ids,
-        query.column_uses,
-        query.names,
-        query.column_names,
-        name.database,
-        compose_access(parts),
-        query.types,
-    )
+def _put(before: objects.View | None, parts: Mapping[Element, State]) -> dict[str, Any]:
+    return common_fields(only(elements.ViewQuery, parts), objects.View)
 
 
 VIEW = Topic(

@@ -27,7 +27,13 @@ _PLAIN = re.compile("[a-z_][a-z0-9_$]*")
 # Where a name stands: the kind of its bearer, then the ids.
 Place = tuple[Any, ...]
 
-_MARKS: dict[Goal, str] = {Goal.PUBLIC: "+", Goal.ENFORCED: "+", Goal.ABSENT: "-", Goal.TRANSIENT: "~"}
+_MARKS: dict[Goal, str] = {
+    Goal.PUBLIC: "+",
+    Goal.HIDDEN: "+",
+    Goal.ENFORCED: "+",
+    Goal.ABSENT: "-",
+    Goal.TRANSIENT: "~",
+}
 
 
 class Names:

@@ -104,6 +104,7 @@ def _arrows(plan: ChangePlan, boxes: dict[int, str]) -> list[Arrow]:
 
 _DOT_COLOURS: dict[Goal, str] = {
     Goal.PUBLIC: "palegreen",
+    Goal.HIDDEN: "palegreen",
     Goal.ENFORCED: "palegreen",
     Goal.TRANSIENT: "lightyellow",
     Goal.ABSENT: "mistyrose",
@@ -132,6 +133,7 @@ def _dot_text(lines: tuple[str, ...]) -> str:
 
 _MERMAID_CLASSES: dict[Goal, str] = {
     Goal.PUBLIC: "comes",
+    Goal.HIDDEN: "comes",
     Goal.ENFORCED: "comes",
     Goal.TRANSIENT: "passes",
     Goal.ABSENT: "goes",

@@ -26,6 +26,7 @@ NOTHING = "Nothing to do."
 
 _DIRECTIONS: dict[Goal, str] = {
     Goal.PUBLIC: "toward PUBLIC",
+    Goal.HIDDEN: "toward WRITE_ONLY (hidden)",
     Goal.ENFORCED: "toward ENFORCED (not valid yet)",
     Goal.TRANSIENT: "there for the duration of the change",
     Goal.ABSENT: "toward ABSENT",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from seachange.model.change.ops import OpType
 from seachange.model.change.targets import UNCOMMITTED, Status
@@ -29,10 +29,11 @@ class Lifecycle:
 
     add: tuple[LifecycleStep, ...]
     drop: tuple[LifecycleStep, ...]
+    # Those of `add`, with the one that it begins at.
+    statuses: tuple[Status, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def statuses(self) -> tuple[Status, ...]:
-        return (Status.ABSENT, *(step.to for step in self.add))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "statuses", (Status.ABSENT, *(step.to for step in self.add)))
 
     @property
     def in_block(self) -> Lifecycle:

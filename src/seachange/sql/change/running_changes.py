@@ -1,19 +1,25 @@
-"""Conflicts with running changes: which ones a statement waits for, or cancels."""
+"""Conflicts with running changes: which ones a statement waits for, or cancels; and with open writers.
+
+**Invariant:** a statement that takes all rows of a table away has first waited for the transactions that have written
+or locked some, on every node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from seachange.changer.job import Job, read_job
 from seachange.model.change.elements import descriptor_of
-from seachange.model.ids import DescriptorId
+from seachange.model.ids import DescriptorId, TableId
 from seachange.model.jobs import JobId
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements import DdlStatement
-from seachange.planner.exclusion import ChangeKind, Exclusion, ExclusionDecision, classify, decide
+from seachange.model.statements import CreateIndex, DdlStatement
+from seachange.planner.exclusion import ChangeKind, Exclusion, ExclusionDecision, are_disjoint, classify, decide
 from seachange.planner.plan import Change
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.databases import relations_named
+
+_TAKES_ROWS = frozenset({ChangeKind.TRUNCATE, ChangeKind.DROP})
 
 
 class Busy(Exception):
@@ -45,12 +51,26 @@ def check_change(change: Change, port: TransactionPort) -> None:
             if running is None or new is None:
                 continue
             # A transaction block is waited for: what it has changed may be rolled back with it.
-            exclusion = decide(running, new, job.can_be_canceled and job.owner is None)
+            independent = job.owner is None and port.statement.is_autocommit and are_disjoint(job.change, change)
+            exclusion = decide(running, new, job.can_be_canceled and job.owner is None, independent)
             if exclusion.answer is not ExclusionDecision.PROCEED:
                 found[record.id] = exclusion
     if found:
         raise Busy(found, touched)
-    port.definitions.check_newest(touched)
+    # A label is put on whatever version there is at the commit.
+    port.definitions.check_newest({id_ for id_ in touched if classify(change, id_) is not ChangeKind.LABEL})
+    waited = [port.locks.exclude_writers(table) for table in _emptied(change, touched, port)]
+    if any(waited):
+        # Another change may have come first while this one waited.
+        check_change(change, port)
+
+
+def _emptied(change: Change, touched: Collection[DescriptorId], port: TransactionPort) -> Iterator[Table]:
+    """The tables that lose their rows by the change: a transaction that has written some could not be rebased."""
+    for id_ in sorted(touched):
+        table = port.schema.table_by_id(TableId(id_))
+        if table is not None and classify(change, id_) in _TAKES_ROWS:
+            yield table
 
 
 def _is_before(job: Job, place: JobId | None) -> bool:
@@ -58,10 +78,12 @@ def _is_before(job: Job, place: JobId | None) -> bool:
     return place is None or (job.id != place and (job.queued is None or job.id < place))
 
 
-def check_named(statement: DdlStatement, port: TransactionPort) -> None:
-    """The same for a statement that cannot be planned now: if a table that it names is being changed, it may be
-    possible later."""
-    names = {name.name for name in relations_named(statement)}
+def check_named(statement: DdlStatement, port: TransactionPort, taken: str | None = None) -> None:
+    """The same for a statement that cannot be planned now, or has nothing to do: if a table that it names is being
+    changed, or one with an index of a name that is `taken`, that may be otherwise later."""
+    names = {name.name for name in relations_named(statement)} | {taken}
+    if isinstance(statement, CreateIndex):
+        names.add(statement.name)
     named = {table.id for table in port.names.tables() if not names.isdisjoint(_names_of(table))}
     found = [
         record.id

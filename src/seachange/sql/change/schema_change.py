@@ -21,11 +21,12 @@ from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Table
 from seachange.model.statements import DdlStatement, DropIndex, UndropTable
 from seachange.planner.advice import advise
+from seachange.planner.block_plan import touched_by
 from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
-from seachange.planner.plan import ChangePlan, plan_statements
+from seachange.planner.plan import ChangePlan, parts_of, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
-from seachange.sql.change.block_change import check_supported, run_in_block
+from seachange.sql.change.block_change import can_run_in_block, check_supported, run_in_block
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_named_roles, check_plan, without_lost_roles
@@ -44,7 +45,7 @@ from seachange.sql.query.databases import descriptors_of, hold_database, tables_
 _ID_BLOCK = 8
 
 
-class _Sizes(Mapping[TableId, TableSize]):
+class TableSizes(Mapping[TableId, TableSize]):
     """Which tables have rows, read only where a plan depends on it."""
 
     def __init__(self, port: TransactionPort, tables: Mapping[TableId, Table]) -> None:
@@ -69,7 +70,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     dropped = port.schema.dropped_tables() if isinstance(statement, UndropTable) else ()
     kept = tuple(without_lost_roles(table, port) for table in dropped)
     catalog = KnownSchema(
-        known, _Sizes(port, tables), kept, port.statement.search_path, port.statement.session.database
+        known, TableSizes(port, tables), kept, port.statement.search_path, port.statement.session.database
     )
     check_named_roles(statement, port)
     check_needs(statement, port)
@@ -78,20 +79,28 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     if plan.then is not None:
         check_plan(statement, plan.then, known, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
-    needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
-    _refuse_unfit(plan)
+    needs_job = takes_job(plan)
+    refuse_unfit(plan)
     in_block = not port.statement.is_autocommit
     if needs_job and in_block and is_own_work(plan, port):
         hold_database(statement, known.values(), port)
         run_own_change(plan, catalog, port, duck)
         notices.extend(plan.notices)
         return Result(command_tag(statement))
-    if needs_job and (plan.change.empty or in_block):
-        # Rows may be inserted before the job is finished. In a block, none of its states may reject rows of others.
-        evaluated = evaluate_stable(statement, port)
-        release = release_of(plan.change.release)
-        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release, in_block)
-        at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
+    may_be_filled = in_block and port.blocks.may_be_filled(plan.change.empty)
+    parts = parts_of(replace(catalog, sizes={}), statement) if in_block and (needs_job or may_be_filled) else None
+    if parts is not None and _can_run_parts(plan, port):
+        # The second is planned with what the first has made of the table, which only the block sees.
+        for part in parts:
+            run_ddl(part, text, port, duck, notices)
+        return Result(command_tag(statement))
+    may_be_filled = may_be_filled and parts is None
+    if (needs_job and (plan.change.empty or in_block)) or may_be_filled:
+        # Rows may be inserted before the change is committed. In a block, none of its states may reject rows of others.
+        over_rows = _plan_over_rows(statement, plan, catalog, port)
+        if needs_job or can_run_in_block(over_rows, catalog, port):
+            plan, needs_job = over_rows, True
+            at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     if needs_job and in_block:
         check_supported(plan, catalog, port)
     hold_database(statement, known.values(), port)
@@ -128,25 +137,55 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     return Result(command_tag(statement))
 
 
+def _can_run_parts(plan: ChangePlan, port: TransactionPort) -> bool:
+    if port.blocks.can_rewrite(touched_by(plan.change)):
+        return True
+    if plan.then is not None:
+        raise errors.FeatureNotSupported(
+            feature="a key on new values, or the loss of a key, after other changes of the same table in a block",
+            instead="Make it the first change of the table, or send it outside of a block.",
+        )
+    return False
+
+
 def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) -> ChangePlan:
     if isinstance(statement, DropIndex):
         # It may name an object that a running change is about to add.
         check_named(statement, port)
     release = release_of(port.definitions.release)
     try:
-        return plan_statements(catalog, [statement], _fresh_ids(port), evaluate_stable(statement, port), release)
-    except errors.Error:
+        plan = plan_statements(catalog, [statement], fresh_ids(port), evaluate_stable(statement, port), release)
+    except errors.Error as problem:
         # The error may be due to what a running change has not done yet.
-        check_named(statement, port)
+        taken = str(problem.fields["name"]) if isinstance(problem, errors.DuplicateTable) else None
+        check_named(statement, port, taken)
         raise
+    if not plan.change.targets:
+        # So may be that there is nothing to do: IF NOT EXISTS is about what is committed.
+        check_named(statement, port)
+    return plan
 
 
-def _fresh_ids(port: TransactionPort) -> Iterator[int]:
+def _plan_over_rows(
+    statement: DdlStatement, plan: ChangePlan, catalog: KnownSchema, port: TransactionPort
+) -> ChangePlan:
+    """The plan of a change as if its tables had rows."""
+    evaluated, release = evaluate_stable(statement, port), release_of(plan.change.release)
+    in_block = not port.statement.is_autocommit
+    return plan_statements(replace(catalog, sizes={}), [statement], fresh_ids(port), evaluated, release, in_block)
+
+
+def takes_job(plan: ChangePlan) -> bool:
+    """Whether the change takes longer than a COMMIT."""
+    return any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
+
+
+def fresh_ids(port: TransactionPort) -> Iterator[int]:
     while True:
         yield from port.definitions.allocate_ids(_ID_BLOCK)
 
 
-def _refuse_unfit(plan: ChangePlan) -> None:
+def refuse_unfit(plan: ChangePlan) -> None:
     added = [target.element for target in plan.change.targets if target.adds]
     rebuilt = {c for e in added if isinstance(e, elements.PrimaryIndex) for c in e.rebuilt_ids}
     rebuilt -= {e.column_id for e in added if isinstance(e, elements.ConvertedColumn)}

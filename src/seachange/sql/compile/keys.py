@@ -17,7 +17,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.sql.compile.target import DmlTarget, folded
-from seachange.sql.duck.operands import Argument, DefaultValue, Given, Operand, read_operand
+from seachange.sql.duck.operands import Argument, DefaultValue, DrawnValue, Given, Operand, read_operand
 from seachange.values.coercion import coercer
 from seachange.values.number_coercion import INTEGER_BITS
 from seachange.values.types import Kind, SqlType
@@ -101,7 +101,7 @@ class KeyReader:
                     self._parts.append((number - 1, None, convert))
                 case Given(value):
                     self._parts.append((-1, value, convert))
-                case DefaultValue():
+                case DefaultValue() | DrawnValue():
                     raise errors.SyntaxProblem(detail="DEFAULT is not allowed in a condition")
 
     def read(self, values: Sequence[Any]) -> Row | None:

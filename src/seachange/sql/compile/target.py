@@ -15,7 +15,7 @@ from seachange.model.schema.objects import View
 from seachange.model.states import REFUSING
 from seachange.sql.compile.system_relations import is_system
 from seachange.sql.duck.default_text import is_drawn
-from seachange.sql.duck.operands import NULL, DefaultValue, Given, Operand
+from seachange.sql.duck.operands import NULL, DefaultValue, DrawnValue, Given, Operand
 from seachange.sql.pgcatalog.scan import find_relation
 from seachange.sql.port.port import SequencePort, TransactionPort
 from seachange.sql.port.result import Row
@@ -72,8 +72,8 @@ def find_column(table: Table, name: str) -> Column:
     return column
 
 
-# A placeholder for a value that is computed when the statement runs, from an expression default.
-DRAWN = Given(None)
+# The position of a column whose value is computed when the statement runs, and the column with its default.
+DrawnPlace = tuple[int, Column]
 
 
 def with_default(column: Column, operand: Operand) -> Operand:
@@ -82,13 +82,13 @@ def with_default(column: Column, operand: Operand) -> Operand:
         return operand
     if column.generated is not None:
         return NULL
-    return DRAWN if is_drawn(column) else Given(constant_value(column.type, column.default))
+    return DrawnValue(column) if is_drawn(column) else Given(constant_value(column.type, column.default))
 
 
-def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], rows: list[Row], table: Table) -> None:
-    """Fills computed defaults into rows, in place; `places` are the row numbers, by the position of the column."""
-    for position, numbers in places.items():
-        values = port.sequences.defaults(table.columns[position], len(numbers))
+def draw_defaults(port: TransactionPort, places: Mapping[DrawnPlace, Sequence[int]], rows: list[Row]) -> None:
+    """Fills computed defaults into rows, in place; `places` are the row numbers, by column."""
+    for (position, column), numbers in places.items():
+        values = port.sequences.defaults(column, len(numbers))
         for number, value in zip(numbers, values, strict=True):
             rows[number] = (*rows[number][:position], value, *rows[number][position + 1 :])
 

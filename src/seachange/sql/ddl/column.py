@@ -36,24 +36,11 @@ _COMPRESSIONS = frozenset({"lz4", "zstd", "snappy", "none"})
 # A higher statistics target is lowered to this, as in PostgreSQL.
 _STATISTICS_MAX = 10_000
 # The keywords that may follow a default; inside one they occur only in parentheses or CASE.
-_AFTER_DEFAULT = frozenset(
-    [
-        "not",
-        "null",
-        "default",
-        "unique",
-        "primary",
-        "check",
-        "references",
-        "constraint",
-        "generated",
-        "collate",
-        "deferrable",
-        "initially",
-        "storage",
-        "compression",
-    ]
-)
+_AFTER_DEFAULT_WORDS = """
+    not null default unique primary check references constraint generated collate deferrable initially storage
+    compression
+"""
+_AFTER_DEFAULT = frozenset(_AFTER_DEFAULT_WORDS.split())
 _WORDS: dict[str, ConstantDefault] = {
     "null": ConstantDefault(None),
     "true": ConstantDefault("true"),

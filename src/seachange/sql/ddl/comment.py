@@ -10,37 +10,12 @@ from seachange.sql.text.names import read_column_path, read_relation
 from seachange.sql.text.tokens import Reader
 
 # Other objects that can have a comment in PostgreSQL.
-_OTHERS = frozenset(
-    [
-        "access",
-        "aggregate",
-        "cast",
-        "collation",
-        "conversion",
-        "domain",
-        "event",
-        "extension",
-        "foreign",
-        "function",
-        "language",
-        "large",
-        "materialized",
-        "operator",
-        "policy",
-        "procedure",
-        "procedural",
-        "publication",
-        "routine",
-        "rule",
-        "server",
-        "statistics",
-        "subscription",
-        "tablespace",
-        "text",
-        "transform",
-        "trigger",
-    ]
-)
+_OTHERS_WORDS = """
+    access aggregate cast collation conversion domain event extension foreign function language large materialized
+    operator policy procedure procedural publication routine rule server statistics subscription tablespace text
+    transform trigger
+"""
+_OTHERS = frozenset(_OTHERS_WORDS.split())
 
 
 def read_comment(reader: Reader) -> CommentOn | CommentOnRole:

@@ -58,24 +58,11 @@ def _refuse_option(reader: Reader) -> errors.Error:
     return reader.problem()
 
 
-_DATABASE_OPTIONS = frozenset(
-    [
-        "strategy",
-        "locale",
-        "lc_collate",
-        "lc_ctype",
-        "icu_locale",
-        "icu_rules",
-        "builtin_locale",
-        "locale_provider",
-        "collation_version",
-        "tablespace",
-        "allow_connections",
-        "connection",
-        "is_template",
-        "oid",
-    ]
-)
+_DATABASE_OPTIONS_WORDS = """
+    strategy locale lc_collate lc_ctype icu_locale icu_rules builtin_locale locale_provider collation_version
+    tablespace allow_connections connection is_template oid
+"""
+_DATABASE_OPTIONS = frozenset(_DATABASE_OPTIONS_WORDS.split())
 
 
 def read_alter_schema(reader: Reader) -> statements.RenameObject | statements.MoveObject | statements.ChangeOwner:

@@ -7,10 +7,11 @@ which are replaced by the transaction's values.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
+from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -34,6 +35,12 @@ class DefaultFunction(StrEnum):
 
 
 _SAME = {NOW: DefaultFunction.NOW.value}
+# Expressions that are such a function, with the type that DuckDB gives it.
+_CALLS: dict[type[exp.Expr], tuple[DefaultFunction, str]] = {
+    exp.CurrentTimestamp: (DefaultFunction.NOW, "TIMESTAMP WITH TIME ZONE"),
+    exp.CurrentDate: (DefaultFunction.TODAY, "DATE"),
+    exp.Uuid: (DefaultFunction.UUID, "UUID"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,14 @@ class DrawnDefault:
 def is_drawn(column: Column) -> bool:
     """Whether the default is an expression, or the column an identity, so that each row computes its value."""
     return column.identity is not None or (column.default is not None and not is_constant(column.default))
+
+
+def as_default(column: Column, node: exp.Expr) -> tuple[Column, str] | None:
+    """The column as if the expression were its default, and the expression's type; None if it needs an engine."""
+    if type(node) not in _CALLS or any(node.args.values()):
+        return None
+    function, duck_type = _CALLS[type(node)]
+    return replace(column, default=function.value, default_sequences=(), identity=None), duck_type
 
 
 def drawn_text(column: Column) -> str:

@@ -11,6 +11,7 @@ import duckdb
 from sqlglot import exp
 
 from seachange import errors
+from seachange.model.schema.descriptor import Column
 from seachange.values.interval import Interval, canonical_interval
 from seachange.values.json_text import show_json
 
@@ -32,7 +33,14 @@ class DefaultValue:
     pass
 
 
-Operand = Given | Argument | DefaultValue
+@dataclass(frozen=True, slots=True)
+class DrawnValue:
+    """What the default of the column gives, which need not be its own."""
+
+    column: Column
+
+
+Operand = Given | Argument | DefaultValue | DrawnValue
 
 NULL = Given(None)
 

@@ -112,7 +112,7 @@ def parse_statement(raw: RawStatement) -> Parsed:
         (raw,) = split_script(query)
         return _tree_statement(raw)
     for words, read in _READERS:
-        if reader.take(*words):
+        if words[0] == first and reader.take(*words):
             statement = read(reader)
             reader.expect_end()
             return statement

@@ -18,17 +18,14 @@ from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
 from seachange.sql.pgcatalog import deparse, regs
-from seachange.sql.pgcatalog.builtin import (
-    FIRST_USER_OID,
-    PG_CATALOG,
-    TYPE_BY_OID,
-)
+from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, PG_CATALOG, TYPE_BY_OID
 from seachange.sql.pgcatalog.comments import comments, shared_comments
 from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
 from seachange.sql.pgcatalog.procedures import function_arguments, function_result
 from seachange.sql.port.session_functions import SessionFunction, make_known, taking
 from seachange.values.format_text import quote_literal
+from seachange.values.types import from_duckdb
 
 # The parameter that carries the session's number to these functions.
 SESSION: Final = "catalog_session"
@@ -42,28 +39,6 @@ class CatalogCall:
     result: str
     run: Callable[..., Any]
     least: int
-
-
-# Objects that may not exist.
-
-
-def _class_name(context: regs.Context, text: str) -> str | None:
-    return None if regs.find_class(context, text) is None else regs.regclassout(context, text)
-
-
-def _type_name(context: regs.Context, text: str) -> str | None:
-    return None if regs.find_type(context, text) is None else regs.regtypeout(context, text)
-
-
-def _namespace_name(context: regs.Context, text: str) -> str | None:
-    return None if regs.find_namespace(context, text) is None else regs.regnamespaceout(context, text)
-
-
-def _role_name(context: regs.Context, text: str) -> str | None:
-    return None if regs.find_role(context, text) is None else regs.regroleout(context, text)
-
-
-# Definitions.
 
 
 def _indexdef(context: regs.Context, oid: int, column: int | None, pretty: bool | None) -> str | None:
@@ -89,50 +64,16 @@ def _viewdef(context: regs.Context, view: str, pretty: bool | None) -> str | Non
     return deparse.view_definition(relation) if isinstance(relation, View) else None
 
 
-def _function_result(context: regs.Context, oid: int) -> str | None:
-    return function_result(context.facts, oid)
-
-
-def _function_arguments(context: regs.Context, oid: int) -> str | None:
-    return function_arguments(context.facts, oid)
-
-
-def _format_type(context: regs.Context, oid: int, modifier: int | None) -> str:
-    return type_name(context.facts, oid, modifier)
-
-
 def _typeof(context: regs.Context, name: str) -> str:
-    known = _DUCKDB_TYPES.get(name.split("(", maxsplit=1)[0])
     if name.endswith("[]"):
         return _typeof(context, name.removesuffix("[]")) + "[]"
-    return known or name.lower()
+    known = from_duckdb(_LITERALS.get(name, name))
+    return _UNTYPED.get(name, name.lower()) if known is None else known.kind
 
 
-_DUCKDB_TYPES: Final[dict[str, str]] = {
-    "BOOLEAN": "boolean",
-    "TINYINT": "smallint",
-    "SMALLINT": "smallint",
-    "INTEGER": "integer",
-    "INTEGER_LITERAL": "integer",
-    "UINTEGER": "oid",
-    "BIGINT": "bigint",
-    "HUGEINT": "numeric",
-    "FLOAT": "real",
-    "DOUBLE": "double precision",
-    "DECIMAL": "numeric",
-    "VARCHAR": "text",
-    "STRING_LITERAL": "text",
-    "BLOB": "bytea",
-    "DATE": "date",
-    "TIME": "time without time zone",
-    "TIMESTAMP": "timestamp without time zone",
-    "TIMESTAMP WITH TIME ZONE": "timestamp with time zone",
-    "INTERVAL": "interval",
-    "UUID": "uuid",
-    "JSON": "jsonb",
-    "NULL": "unknown",
-    '"NULL"': "unknown",
-}
+# DuckDB's names of types of constants.
+_LITERALS: Final = {"INTEGER_LITERAL": "INTEGER", "STRING_LITERAL": "VARCHAR"}
+_UNTYPED: Final = {"NULL": "unknown", '"NULL"': "unknown"}
 
 
 def _obj_description(context: regs.Context, oid: int, catalog: str | None) -> str | None:
@@ -155,7 +96,7 @@ def _col_description(context: regs.Context, oid: int, number: int) -> str | None
 
 
 def _serial_sequence(context: regs.Context, table: str, column: str) -> str | None:
-    relation = context.facts.relation_by_oid.get(regs.regclassin(context, table))
+    relation = context.facts.relation_by_oid.get(regs.REGCLASS.read(context, table))
     found = relation.column_by_name.get(column) if isinstance(relation, Table) else None
     if found is None or relation is None:
         raise errors.UndefinedColumn(name=column, relation=table)
@@ -222,7 +163,7 @@ def _sleep(context: regs.Context, seconds: float) -> str:
 
 
 def _size(context: regs.Context, relation: str) -> int:
-    oid = regs.regclassin(context, relation)
+    oid = regs.REGCLASS.read(context, relation)
     found = context.facts.relation_by_oid.get(oid)
     return context.port.reads.size(found).bytes if isinstance(found, Table) else 0
 
@@ -243,32 +184,8 @@ def _size_pretty(context: regs.Context, size: int) -> str:
     return f"{int(number + 0.5) if number >= 0 else int(number - 0.5)} {units[unit]}"
 
 
-def _quote_ident(context: regs.Context, name: str) -> str:
-    return quote_name(name)
-
-
-def _quote_literal(context: regs.Context, text: str) -> str:
-    return quote_literal(text)
-
-
 def _quote_nullable(context: regs.Context, text: str | None) -> str:
-    return "NULL" if text is None else _quote_literal(context, text)
-
-
-def _true(context: regs.Context, *arguments: Any) -> bool:
-    return True
-
-
-def _false(context: regs.Context, *arguments: Any) -> bool:
-    return False
-
-
-def _nothing(context: regs.Context, *arguments: Any) -> None:
-    return None
-
-
-def _empty(context: regs.Context, *arguments: Any) -> str:
-    return ""
+    return "NULL" if text is None else quote_literal(text)
 
 
 def _encoding(context: regs.Context, number: int) -> str:
@@ -279,38 +196,37 @@ def _encoding_number(context: regs.Context, name: str) -> int:
     return 6 if name.upper().replace("-", "") == "UTF8" else -1
 
 
-def _server_encoding(context: regs.Context) -> str:
-    return "UTF8"
-
-
 def _call(arguments: str, result: str, run: Callable[..., Any], least: int | None = None) -> CatalogCall:
     types = tuple(arguments.split())
     return CatalogCall(types, result, run, len(types) if least is None else least)
 
 
-_VISIBLE: Final = _call("BIGINT", "BOOLEAN", _true)
+def _of_facts(run: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda context, *arguments: run(context.facts, *arguments)
+
+
+def _of_arguments(run: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda _, *arguments: run(*arguments)
+
+
+def _always(arguments: str, result: str, value: Any, least: int | None = None) -> CatalogCall:
+    return _call(arguments, result, lambda *_: value, least)
+
+
+# Kinds of objects that are all built in, and so always visible.
+_VISIBLE: Final = """
+    collation conversion function opclass operator opfamily statistics_obj ts_config ts_dict ts_parser ts_template
+"""
 
 CALLS: Final[dict[str, CatalogCall]] = {
-    "regclassin": _call("VARCHAR", "UINTEGER", regs.regclassin),
-    "regclassout": _call("VARCHAR", "VARCHAR", regs.regclassout),
-    "regtypein": _call("VARCHAR", "UINTEGER", regs.regtypein),
-    "regtypeout": _call("VARCHAR", "VARCHAR", regs.regtypeout),
-    "regnamespacein": _call("VARCHAR", "UINTEGER", regs.regnamespacein),
-    "regnamespaceout": _call("VARCHAR", "VARCHAR", regs.regnamespaceout),
-    "regrolein": _call("VARCHAR", "UINTEGER", regs.regrolein),
-    "regroleout": _call("VARCHAR", "VARCHAR", regs.regroleout),
-    "to_regclass": _call("VARCHAR", "UINTEGER", regs.find_class),
-    "to_regtype": _call("VARCHAR", "UINTEGER", regs.find_type),
-    "to_regnamespace": _call("VARCHAR", "UINTEGER", regs.find_namespace),
-    "to_regrole": _call("VARCHAR", "UINTEGER", regs.find_role),
-    "to_regclass_name": _call("VARCHAR", "VARCHAR", _class_name),
-    "to_regtype_name": _call("VARCHAR", "VARCHAR", _type_name),
-    "to_regnamespace_name": _call("VARCHAR", "VARCHAR", _namespace_name),
-    "to_regrole_name": _call("VARCHAR", "VARCHAR", _role_name),
+    **{f"{name}in": _call("VARCHAR", "UINTEGER", type_.read) for name, type_ in regs.REGISTERED.items()},
+    **{f"{name}out": _call("VARCHAR", "VARCHAR", type_.print) for name, type_ in regs.REGISTERED.items()},
+    **{f"to_{name}": _call("VARCHAR", "UINTEGER", type_.find) for name, type_ in regs.REGISTERED.items()},
+    **{f"to_{name}_name": _call("VARCHAR", "VARCHAR", type_.print_if_found) for name, type_ in regs.REGISTERED.items()},
     "pg_get_indexdef": _call("BIGINT INTEGER BOOLEAN", "VARCHAR", _indexdef, 1),
     "pg_get_constraintdef": _call("BIGINT BOOLEAN", "VARCHAR", _constraintdef, 1),
     "pg_get_viewdef": _call("VARCHAR BOOLEAN", "VARCHAR", _viewdef, 1),
-    "format_type": _call("BIGINT INTEGER", "VARCHAR", _format_type, 1),
+    "format_type": _call("BIGINT INTEGER", "VARCHAR", _of_facts(type_name), 1),
     "pg_typeof": _call("VARCHAR", "VARCHAR", _typeof),
     "obj_description": _call("BIGINT VARCHAR", "VARCHAR", _obj_description, 1),
     "col_description": _call("BIGINT INTEGER", "VARCHAR", _col_description),
@@ -320,51 +236,41 @@ CALLS: Final[dict[str, CatalogCall]] = {
     "pg_get_userbyid": _call("BIGINT", "VARCHAR", _userbyid),
     "pg_table_is_visible": _call("BIGINT", "BOOLEAN", _table_is_visible),
     "pg_type_is_visible": _call("BIGINT", "BOOLEAN", _type_is_visible),
-    "pg_function_is_visible": _VISIBLE,
-    "pg_opclass_is_visible": _VISIBLE,
-    "pg_opfamily_is_visible": _VISIBLE,
-    "pg_operator_is_visible": _VISIBLE,
-    "pg_collation_is_visible": _VISIBLE,
-    "pg_conversion_is_visible": _VISIBLE,
-    "pg_statistics_obj_is_visible": _VISIBLE,
-    "pg_ts_config_is_visible": _VISIBLE,
-    "pg_ts_dict_is_visible": _VISIBLE,
-    "pg_ts_parser_is_visible": _VISIBLE,
-    "pg_ts_template_is_visible": _VISIBLE,
+    **{f"pg_{kind}_is_visible": _always("BIGINT", "BOOLEAN", True) for kind in _VISIBLE.split()},
     "current_schemas": _call("BOOLEAN", "VARCHAR[]", _current_schemas),
     "current_setting": _call("VARCHAR BOOLEAN", "VARCHAR", _current_setting, 1),
     "set_config": _call("VARCHAR VARCHAR BOOLEAN", "VARCHAR", _set_config, 1),
     "pg_backend_pid": _call("", "INTEGER", _backend_pid),
     "pg_sleep": _call("DOUBLE", "VARCHAR", _sleep),
-    "pg_is_in_recovery": _call("", "BOOLEAN", _false),
+    "pg_is_in_recovery": _always("", "BOOLEAN", False),
     "pg_encoding_to_char": _call("INTEGER", "VARCHAR", _encoding),
     "pg_char_to_encoding": _call("VARCHAR", "INTEGER", _encoding_number),
-    "getdatabaseencoding": _call("", "VARCHAR", _server_encoding),
-    "pg_client_encoding": _call("", "VARCHAR", _server_encoding),
-    "inet_server_addr": _call("", "VARCHAR", _nothing),
-    "inet_server_port": _call("", "INTEGER", _nothing),
-    "inet_client_addr": _call("", "VARCHAR", _nothing),
-    "inet_client_port": _call("", "INTEGER", _nothing),
+    "getdatabaseencoding": _always("", "VARCHAR", "UTF8"),
+    "pg_client_encoding": _always("", "VARCHAR", "UTF8"),
+    "inet_server_addr": _always("", "VARCHAR", None),
+    "inet_server_port": _always("", "INTEGER", None),
+    "inet_client_addr": _always("", "VARCHAR", None),
+    "inet_client_port": _always("", "INTEGER", None),
     "pg_relation_size": _call("VARCHAR VARCHAR", "BIGINT", lambda c, r, f: _size(c, r), 1),
     "pg_table_size": _call("VARCHAR", "BIGINT", _size),
     "pg_total_relation_size": _call("VARCHAR", "BIGINT", _size),
-    "pg_indexes_size": _call("VARCHAR", "BIGINT", lambda c, r: 0),
+    "pg_indexes_size": _always("VARCHAR", "BIGINT", 0),
     "pg_database_size": _call("VARCHAR", "BIGINT", _database_size),
     "pg_size_pretty": _call("BIGINT", "VARCHAR", _size_pretty),
-    "pg_tablespace_location": _call("BIGINT", "VARCHAR", _empty),
-    "pg_relation_is_publishable": _call("VARCHAR", "BOOLEAN", _false),
-    "pg_relation_filenode": _call("VARCHAR", "BIGINT", _nothing),
-    "pg_get_triggerdef": _call("BIGINT BOOLEAN", "VARCHAR", _nothing, 1),
-    "pg_get_ruledef": _call("BIGINT BOOLEAN", "VARCHAR", _nothing, 1),
-    "pg_get_partkeydef": _call("BIGINT", "VARCHAR", _nothing),
-    "pg_get_functiondef": _call("BIGINT", "VARCHAR", _nothing),
-    "pg_get_function_result": _call("BIGINT", "VARCHAR", _function_result),
-    "pg_get_function_arguments": _call("BIGINT", "VARCHAR", _function_arguments),
-    "pg_get_function_identity_arguments": _call("BIGINT", "VARCHAR", _function_arguments),
-    "pg_get_statisticsobjdef_columns": _call("BIGINT", "VARCHAR", _nothing),
-    "pg_partition_ancestors": _call("VARCHAR", "UINTEGER", _nothing),
-    "quote_ident": _call("VARCHAR", "VARCHAR", _quote_ident),
-    "quote_literal": _call("VARCHAR", "VARCHAR", _quote_literal),
+    "pg_tablespace_location": _always("BIGINT", "VARCHAR", ""),
+    "pg_relation_is_publishable": _always("VARCHAR", "BOOLEAN", False),
+    "pg_relation_filenode": _always("VARCHAR", "BIGINT", None),
+    "pg_get_triggerdef": _always("BIGINT BOOLEAN", "VARCHAR", None, 1),
+    "pg_get_ruledef": _always("BIGINT BOOLEAN", "VARCHAR", None, 1),
+    "pg_get_partkeydef": _always("BIGINT", "VARCHAR", None),
+    "pg_get_functiondef": _always("BIGINT", "VARCHAR", None),
+    "pg_get_function_result": _call("BIGINT", "VARCHAR", _of_facts(function_result)),
+    "pg_get_function_arguments": _call("BIGINT", "VARCHAR", _of_facts(function_arguments)),
+    "pg_get_function_identity_arguments": _call("BIGINT", "VARCHAR", _of_facts(function_arguments)),
+    "pg_get_statisticsobjdef_columns": _always("BIGINT", "VARCHAR", None),
+    "pg_partition_ancestors": _always("VARCHAR", "UINTEGER", None),
+    "quote_ident": _call("VARCHAR", "VARCHAR", _of_arguments(quote_name)),
+    "quote_literal": _call("VARCHAR", "VARCHAR", _of_arguments(quote_literal)),
     "quote_nullable": _call("VARCHAR", "VARCHAR", _quote_nullable, 0),
     **{name: _call(" ".join(["VARCHAR"] * most), "BOOLEAN", run, most - 1) for name, (run, most) in INQUIRIES.items()},
 }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Iterator
 
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
@@ -69,9 +68,3 @@ def shared_comments(facts: Facts) -> Iterator[tuple[str, int, str]]:
             yield from (("pg_database", object_oid(found.id), c.text) for c in found.access.comments)
         elif isinstance(found, Role):
             yield from (("pg_authid", facts.roles[found.name], c.text) for c in found.access.comments)
-
-
-COMMENT_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
-    "pg_description": pg_description,
-    "pg_shdescription": pg_shdescription,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from seachange.model.object_kind import ObjectKind
@@ -340,6 +340,10 @@ def column_privileges(facts: Facts) -> Rows:
                 }
 
 
+role_table_grants = table_privileges
+role_column_grants = column_privileges
+
+
 def view_table_usage(facts: Facts) -> Rows:
     for view in facts.views:
         for id_ in view.relation_ids:
@@ -362,34 +366,10 @@ def enabled_roles(facts: Facts) -> Rows:
         yield {"role_name": role}
 
 
-def catalog_name(facts: Facts) -> Rows:
+def information_schema_catalog_name(facts: Facts) -> Rows:
     yield {"catalog_name": facts.database}
 
 
 def character_sets(facts: Facts) -> Rows:
     names = {"character_set_name": "UTF8", "character_repertoire": "UCS", "form_of_use": "UTF8"}
     yield {**names, "default_collate_catalog": facts.database, "default_collate_schema": "pg_catalog"}
-
-
-ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
-    "character_sets": character_sets,
-    "check_constraints": check_constraints,
-    "column_privileges": column_privileges,
-    "columns": columns,
-    "constraint_column_usage": constraint_column_usage,
-    "constraint_table_usage": constraint_table_usage,
-    "enabled_roles": enabled_roles,
-    "information_schema_catalog_name": catalog_name,
-    "key_column_usage": key_column_usage,
-    "referential_constraints": referential_constraints,
-    "role_column_grants": column_privileges,
-    "role_table_grants": table_privileges,
-    "schemata": schemata,
-    "sequences": sequences,
-    "table_constraints": table_constraints,
-    "table_privileges": table_privileges,
-    "tables": tables,
-    "view_column_usage": view_column_usage,
-    "view_table_usage": view_table_usage,
-    "views": views,
-}

@@ -34,7 +34,7 @@ def _table(context: regs.Context, *arguments: str | None) -> bool | None:
 
 def _sequence(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, wanted) = _split(context, arguments, 2)
-    found = context.facts.relation_by_oid.get(regs.regclassin(context, name))
+    found = context.facts.relation_by_oid.get(regs.REGCLASS.read(context, name))
     if found is not None and not isinstance(found, SequenceObject):
         raise errors.WrongObjectType(name=name, kind="sequence")
     access = found.access if found is not None else None
@@ -43,7 +43,7 @@ def _sequence(context: regs.Context, *arguments: str | None) -> bool | None:
 
 def _column(context: regs.Context, *arguments: str | None) -> bool | None:
     who, (name, column, wanted) = _split(context, arguments, 3)
-    relation = context.facts.relation_by_oid.get(regs.regclassin(context, name))
+    relation = context.facts.relation_by_oid.get(regs.REGCLASS.read(context, name))
     if relation is not None and not column.lstrip("-").isdigit():
         attributes = {attribute.name for attribute in context.facts.attributes(relation)}
         if regs.name_parts(column)[0] not in attributes and column not in attributes:
@@ -149,7 +149,7 @@ def _role_name(context: regs.Context, text: str) -> str:
 
 def _relation(context: regs.Context, name: str) -> Access | None:
     """None for a relation of the catalogs."""
-    oid = regs.regclassin(context, name)
+    oid = regs.REGCLASS.read(context, name)
     found = context.facts.relation_by_oid.get(oid)
     if found is None and oid in context.facts.index_by_oid:
         raise errors.WrongObjectType(name=name, kind="table")

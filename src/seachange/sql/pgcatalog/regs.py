@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from seachange import errors
@@ -47,15 +50,7 @@ def find_class(context: Context, text: str) -> int | None:
     return found
 
 
-def regclassin(context: Context, text: str) -> int:
-    found = find_class(context, text)
-    if found is None:
-        raise errors.UndefinedTable(name=text)
-    return found
-
-
-def regclassout(context: Context, text: str) -> str:
-    oid = regclassin(context, text)
+def _class_name(context: Context, oid: int) -> str:
     if oid == 0:
         return "-"
     relation = context.facts.relation_by_oid.get(oid)
@@ -91,30 +86,11 @@ def find_type(context: Context, text: str) -> int | None:
     return None
 
 
-def regtypein(context: Context, text: str) -> int:
-    found = find_type(context, text)
-    if found is None:
-        raise errors.UndefinedObject(kind="type", name=text)
-    return found
-
-
-def regtypeout(context: Context, text: str) -> str:
-    return type_name(context.facts, regtypein(context, text))
-
-
 def find_namespace(context: Context, text: str) -> int | None:
     return int(text) if text.isdigit() else context.facts.namespace_oids.get(name_parts(text)[0])
 
 
-def regnamespacein(context: Context, text: str) -> int:
-    found = find_namespace(context, text)
-    if found is None:
-        raise errors.InvalidSchemaName(name=text)
-    return found
-
-
-def regnamespaceout(context: Context, text: str) -> str:
-    oid = regnamespacein(context, text)
+def _namespace_name(context: Context, oid: int) -> str:
     return next((quote_name(n.name) for n in context.facts.namespaces if n.oid == oid), str(oid))
 
 
@@ -122,13 +98,38 @@ def find_role(context: Context, text: str) -> int | None:
     return int(text) if text.isdigit() else context.facts.roles.get(name_parts(text)[0])
 
 
-def regrolein(context: Context, text: str) -> int:
-    found = find_role(context, text)
-    if found is None:
-        raise errors.UndefinedObject(kind="role", name=text)
-    return found
-
-
-def regroleout(context: Context, text: str) -> str:
-    oid = regrolein(context, text)
+def _role_name(context: Context, oid: int) -> str:
     return quote_name(context.facts.role_names.get(oid, str(oid)))
+
+
+def _type_name(context: Context, oid: int) -> str:
+    return type_name(context.facts, oid)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredType:
+    """A type whose values are objects of one kind: how one is found by its name or OID, how it is printed, and the
+    error if there is none."""
+
+    find: Callable[[Context, str], int | None]
+    name: Callable[[Context, int], str]
+    missing: Callable[..., errors.Error]
+
+    def read(self, context: Context, text: str) -> int:
+        found = self.find(context, text)
+        if found is None:
+            raise self.missing(name=text)
+        return found
+
+    def print(self, context: Context, text: str) -> str:
+        return self.name(context, self.read(context, text))
+
+    def print_if_found(self, context: Context, text: str) -> str | None:
+        return None if self.find(context, text) is None else self.print(context, text)
+
+
+REGCLASS: Final = RegisteredType(find_class, _class_name, errors.UndefinedTable)
+REGTYPE: Final = RegisteredType(find_type, _type_name, partial(errors.UndefinedObject, kind="type"))
+REGNAMESPACE: Final = RegisteredType(find_namespace, _namespace_name, errors.InvalidSchemaName)
+REGROLE: Final = RegisteredType(find_role, _role_name, partial(errors.UndefinedObject, kind="role"))
+REGISTERED: Final = {"regclass": REGCLASS, "regtype": REGTYPE, "regnamespace": REGNAMESPACE, "regrole": REGROLE}

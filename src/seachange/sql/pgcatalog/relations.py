@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from seachange.model.object_kind import ObjectKind
@@ -12,7 +11,6 @@ from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
 from seachange.model.states import State
 from seachange.sql.pgcatalog import builtin, deparse
-from seachange.sql.pgcatalog.comments import COMMENT_ROWS
 from seachange.sql.pgcatalog.facts import (
     Facts,
     PgAttribute,
@@ -25,9 +23,8 @@ from seachange.sql.pgcatalog.facts import (
     shown_indexes,
     type_modifier,
 )
-from seachange.sql.pgcatalog.procedures import pg_get_keywords, pg_proc
-from seachange.sql.pgcatalog.shared import SHARED_ROWS, acl
-from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
+from seachange.sql.pgcatalog.shared import acl
+from seachange.sql.pgcatalog.types import ENUM_LENGTH
 from seachange.values.types import SqlType
 
 # The kind of object whose privileges a relation has, unless it is a table.
@@ -310,45 +307,6 @@ def pg_rewrite(facts: Facts) -> Rows:
         yield {**owner, "rulename": "_RETURN", "ev_type": "1", "ev_enabled": "O", "is_instead": True}
 
 
-def pg_am(facts: Facts) -> Rows:
-    for oid, name, type_, handler in builtin.ACCESS_METHODS:
-        yield {"oid": oid, "amname": name, "amtype": type_, "amhandler": handler}
-
-
-def pg_tablespace(facts: Facts) -> Rows:
-    for oid, name in builtin.TABLESPACES:
-        yield {"oid": oid, "spcname": name, "spcowner": 10}
-
-
-def pg_language(facts: Facts) -> Rows:
-    for oid, name, trusted in builtin.LANGUAGES:
-        yield {"oid": oid, "lanname": name, "lanowner": 10, "lanpltrusted": trusted}
-
-
-def pg_collation(facts: Facts) -> Rows:
-    for oid, name, provider, locale in builtin.COLLATIONS:
-        shared = {
-            "collnamespace": builtin.CATALOG_OID,
-            "collowner": 10,
-            "collisdeterministic": True,
-            "collencoding": -1,
-        }
-        row = {"oid": oid, "collname": name, "collprovider": provider, "collcollate": locale, "collctype": locale}
-        yield {**shared, **row}
-
-
-def pg_opclass(facts: Facts) -> Rows:
-    for oid, (name, family) in builtin.OPCLASSES.items():
-        input_ = next((t.oid for t in builtin.TYPES if t.opclass == oid), 0)
-        shared = {
-            "opcmethod": builtin.BTREE_OID,
-            "opcnamespace": builtin.CATALOG_OID,
-            "opcowner": 10,
-            "opcdefault": True,
-        }
-        yield {**shared, "oid": oid, "opcname": name, "opcfamily": family, "opcintype": input_}
-
-
 # Views of the catalog.
 
 
@@ -389,30 +347,3 @@ def pg_sequences(facts: Facts) -> Rows:
             "cycle": s.cycle,
             "cache_size": s.cache,
         }
-
-
-ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
-    **SHARED_ROWS,
-    **COMMENT_ROWS,
-    **TYPE_ROWS,
-    "pg_am": pg_am,
-    "pg_attrdef": pg_attrdef,
-    "pg_attribute": pg_attribute,
-    "pg_class": pg_class,
-    "pg_collation": pg_collation,
-    "pg_constraint": pg_constraint,
-    "pg_depend": pg_depend,
-    "pg_get_keywords": pg_get_keywords,
-    "pg_index": pg_index,
-    "pg_indexes": pg_indexes,
-    "pg_language": pg_language,
-    "pg_namespace": pg_namespace,
-    "pg_opclass": pg_opclass,
-    "pg_proc": pg_proc,
-    "pg_rewrite": pg_rewrite,
-    "pg_sequence": pg_sequence,
-    "pg_sequences": pg_sequences,
-    "pg_tables": pg_tables,
-    "pg_tablespace": pg_tablespace,
-    "pg_views": pg_views,
-}

@@ -5,7 +5,7 @@ They are built when a query names them, and cached until the schema changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from seachange.model.locking import ShownLock
 from seachange.model.scan import Scan
 from seachange.model.schema.objects import Descriptor
 from seachange.model.schema.temporary import is_temporary
-from seachange.sql.pgcatalog import information, relations
+from seachange.sql.pgcatalog import comments, information, procedures, relations, shared, types
 from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, INFORMATION_SCHEMA, PG_CATALOG
 from seachange.sql.pgcatalog.facts import Facts
 from seachange.sql.port.port import TransactionPort
@@ -47,6 +47,8 @@ _KEPT: Final[dict[str, tuple[pa.DataType, Any]]] = {
 # Other types: names, texts, and lists of them.
 _TEXT: Final = (pa.string(), None)
 _TEXTS: Final = (pa.list_(pa.string()), None)
+# The modules with a function for each relation of pg_catalog.
+_MODULES: Final = (comments, procedures, relations, shared, types)
 _KEPT_MAX: Final = 8
 SETTINGS: Final[Name] = (PG_CATALOG, "pg_settings")
 LOCKS: Final[Name] = (PG_CATALOG, "pg_locks")
@@ -74,10 +76,33 @@ def find_relation(schema: str | None, name: str) -> Name | None:
     return (schema, name) if (schema, name) in columns() else None
 
 
-def _rows(facts: Facts, name: Name) -> Iterator[dict[str, Any]]:
-    source = relations.ROWS if name[0] == PG_CATALOG else information.ROWS
-    make = source.get(name[1])
-    return iter(()) if make is None else make(facts)
+@lru_cache(maxsize=1)
+def builtin_rows() -> dict[Name, list[dict[str, Any]]]:
+    """Rows that are the same in every database: a line for each, after the name and the columns of their relation."""
+    found: dict[Name, list[dict[str, Any]]] = {}
+    text = files("seachange.sql.pgcatalog").joinpath("builtin_rows.txt").read_text()
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            relation, *named = line.split()
+            rows = found[PG_CATALOG, relation] = []
+            typed = columns()[PG_CATALOG, relation]
+        else:
+            rows.append({c: _read_value(typed[c], value) for c, value in zip(named, line.split(), strict=True)})
+    return found
+
+
+def _read_value(type_: str, text: str) -> Any:
+    kept, _ = _KEPT.get(type_, _TEXT)
+    if text == "-":
+        return None
+    return int(text) if pa.types.is_integer(kept) else text == "t" if pa.types.is_boolean(kept) else text
+
+
+def _rows(facts: Facts, name: Name) -> Iterable[dict[str, Any]]:
+    """Made by the function of the relation's name."""
+    modules = _MODULES if name[0] == PG_CATALOG else (information,)
+    made = next((vars(module)[name[1]](facts) for module in modules if name[1] in vars(module)), None)
+    return builtin_rows().get(name, ()) if made is None else made
 
 
 def make_table(facts: Facts, name: Name) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from seachange.model.ids import DescriptorId
@@ -60,6 +60,9 @@ def pg_roles(facts: Facts) -> Rows:
         }
 
 
+pg_authid = pg_roles
+
+
 def _moment(timestamp_us: int | None) -> dt.datetime | None:
     return None if timestamp_us is None else _EPOCH + dt.timedelta(microseconds=timestamp_us)
 
@@ -86,6 +89,9 @@ def pg_user(facts: Facts) -> Rows:
                 "valuntil": row["rolvaliduntil"],
                 "useconfig": row["rolconfig"],
             }
+
+
+pg_shadow = pg_user
 
 
 def pg_group(facts: Facts) -> Rows:
@@ -118,18 +124,6 @@ def pg_db_role_setting(facts: Facts) -> Rows:
                 database = object_oid(DescriptorId(place)) if place else 0
                 setting = {"setdatabase": database, "setrole": facts.roles[found.name]}
                 yield {**setting, "setconfig": _settings_of(found, place)}
-
-
-SHARED_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
-    "pg_auth_members": pg_auth_members,
-    "pg_authid": pg_roles,
-    "pg_database": pg_database,
-    "pg_db_role_setting": pg_db_role_setting,
-    "pg_group": pg_group,
-    "pg_roles": pg_roles,
-    "pg_shadow": pg_user,
-    "pg_user": pg_user,
-}
 
 
 def acl(access: Access, kind: ObjectKind) -> list[str] | None:

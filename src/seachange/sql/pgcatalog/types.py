@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from seachange.model.schema.objects import EnumType
@@ -101,6 +100,3 @@ def pg_enum(facts: Facts) -> Rows:
         for number, value in enumerate(sorted(enum.values, key=lambda v: v.rank), 1):
             owner = {"oid": part_oid(enum.id, value.id), "enumtypid": object_oid(enum.id)}
             yield {**owner, "enumsortorder": float(number), "enumlabel": value.label}
-
-
-TYPE_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {"pg_enum": pg_enum, "pg_type": pg_type}

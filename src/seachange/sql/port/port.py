@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 
 from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.condition import Condition
-from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, ShownLock
 from seachange.model.relation import RelationName
@@ -215,6 +215,10 @@ class LockPort(Protocol):
         """Takes the table lock of a writer, before anything is computed. A statement that `reads` and had to wait is
         run again, to see what the other transaction has done."""
 
+    def exclude_writers(self, table: Table) -> bool:
+        """Waits for open transactions that have written or locked rows of the table, and makes later ones wait for the
+        end of this one; whether that was not so already."""
+
     def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
         """Takes or releases an advisory lock; whether it did."""
 
@@ -311,7 +315,7 @@ class DefinitionPort(Protocol):
     def rely_on(self, objects: Iterable[Descriptor]) -> None:
         """The commit is refused if one of them is gone by then."""
 
-    def check_newest(self, ids: Iterable[DescriptorId]) -> None:
+    def check_newest(self, ids: Collection[DescriptorId]) -> None:
         """Raises RowChanged if one of the descriptors has a newer version than that of the snapshot."""
 
     def is_empty(self, index_id: IndexId) -> bool: ...
@@ -339,7 +343,8 @@ class OwnRowsPort(Protocol):
     """Backfills and validations of rows that only this transaction sees."""
 
     def is_own(self, table_id: TableId) -> bool:
-        """Whether the transaction has created or emptied the table, so that no other transaction sees its rows."""
+        """Whether the transaction has created or emptied the table, or relies on having found it empty, so that all of
+        its rows are the transaction's own."""
 
     def run_own(self, op: BackfillIndexes | Validate) -> None:
         """Builds indexes of such a table, or validates a constraint of it, over its rows."""
@@ -351,22 +356,33 @@ class BlockPort(Protocol):
     def note(self, change: Change) -> None:
         """A change that the commit publishes as it is."""
 
+    def may_be_filled(self, table_ids: Collection[TableId]) -> bool:
+        """Whether other sessions can insert rows into one of these tables, which are empty, before the COMMIT, and the
+        block does not keep the snapshot in which it found them empty."""
+
     def earlier(self, ids: Collection[DescriptorId]) -> Sequence[Change]:
-        """The changes of these descriptors, by this transaction block, that no job has taken along."""
+        """What changes of this block do to these tables that no job has taken along."""
 
     def published(self, id_: DescriptorId) -> Descriptor | None:
         """The newest version that other sessions know."""
+
+    def can_rewrite(self, ids: Collection[DescriptorId]) -> bool:
+        """Whether rows of these tables can be moved to another index while the block is open: it may not go back to
+        where it knows of the one before."""
+
+    def is_stored(self, table_id: TableId, column_id: ColumnId) -> bool:
+        """Whether every row has a value of a hidden column that the block has added, where other sessions read it."""
 
     def run(
         self,
         text: str,
         plan: ChangePlan,
-        taken: Collection[Change],
-        first: Sequence[tuple[Descriptor, Descriptor]],
-        outcome: Sequence[tuple[Descriptor, Descriptor]],
+        first: Sequence[tuple[Descriptor | None, Descriptor]],
+        outcome: Sequence[Sequence[Descriptor | None]],
     ) -> None:
-        """Runs a change: its hidden states are published at once, `first` before all others, and the block goes on
-        with `outcome`, which its COMMIT publishes. `taken` are earlier changes that are a part of the plan."""
+        """Runs a change: its hidden states are published at once, `first` before all others. `outcome` are the
+        versions of each descriptor through which the rows of the block go, from the one that it has now, None if it
+        is new, to the one that its COMMIT publishes."""
 
 
 class JobPort(Protocol):
@@ -399,21 +415,68 @@ class ViewPort(Protocol):
         """The locks on tables of the session's database."""
 
 
-@dataclass(frozen=True, slots=True)
+class PartsPort(Protocol):
+    """The parts that not every statement needs: each is made when a statement asks for it."""
+
+    @property
+    def locks(self) -> LockPort: ...
+
+    @property
+    def sequences(self) -> SequencePort: ...
+
+    @property
+    def definitions(self) -> DefinitionPort: ...
+
+    @property
+    def own_rows(self) -> OwnRowsPort: ...
+
+    @property
+    def blocks(self) -> BlockPort: ...
+
+    @property
+    def jobs(self) -> JobPort: ...
+
+    @property
+    def views(self) -> ViewPort: ...
+
+
+@dataclass(slots=True)
 class TransactionPort:
     """The transaction of a statement. To show it otherwise, a part of it is replaced."""
 
-    statement: StatementPort
-    names: NamePort
-    schema: SchemaPort
-    rights: RightsPort
-    reads: ReadPort
-    locks: LockPort
-    sequences: SequencePort
-    writes: WritePort
-    undo: UndoPort
-    definitions: DefinitionPort
-    own_rows: OwnRowsPort
-    blocks: BlockPort
-    jobs: JobPort
-    views: ViewPort
+    statement: Final[StatementPort]
+    names: Final[NamePort]
+    schema: Final[SchemaPort]
+    rights: Final[RightsPort]
+    reads: Final[ReadPort]
+    writes: Final[WritePort]
+    undo: Final[UndoPort]
+    parts: Final[PartsPort]
+
+    @property
+    def locks(self) -> LockPort:
+        return self.parts.locks
+
+    @property
+    def sequences(self) -> SequencePort:
+        return self.parts.sequences
+
+    @property
+    def definitions(self) -> DefinitionPort:
+        return self.parts.definitions
+
+    @property
+    def own_rows(self) -> OwnRowsPort:
+        return self.parts.own_rows
+
+    @property
+    def blocks(self) -> BlockPort:
+        return self.parts.blocks
+
+    @property
+    def jobs(self) -> JobPort:
+        return self.parts.jobs
+
+    @property
+    def views(self) -> ViewPort:
+        return self.parts.views

@@ -2,108 +2,37 @@
 
 from __future__ import annotations
 
-from seachange.values.types import BIGINT, TEXT, Kind, SqlType
+import re
+from typing import Final
+
+from seachange.values.types import KIND_BY_ALIAS, SqlType
 
 SYSTEM_SCHEMA = "seachange"
 
-_BOOLEAN = SqlType(Kind.BOOLEAN)
-_DOUBLE = SqlType(Kind.DOUBLE)
-_MOMENT = SqlType(Kind.TIMESTAMPTZ)
+# The name of each view, and its columns; further lines are indented.
+_VIEWS: Final = """
+jobs id:int8 statement:text status:text phase:text stage:text progress:float8 rows_done:int8 rows_total:int8
+    rows_per_second:float8 eta:timestamptz waiting_for:text error:text sqlstate:text hint:text can_be_canceled:bool
+    request:text node:text session:text created:timestamptz updated:timestamptz
+job_stages job_id:int8 number:int8 phase:text stage:text began:timestamptz duration_ms:int8 rows:int8
+leases node:text epoch:int8 session:text snapshot:int8 since:timestamptz table_schema:text table_name:text
+    version:int8 newest_version:int8
+waits node:text epoch:int8 session:text mode:text waits_for:text blocked_by:text
+nodes epoch:int8 name:text live:bool low_water:int8 write_mark:int8 expiry_ms:int8 format:int8 release:int8
+    latency_ms:float8 usual_latency_ms:float8
+descriptors id:int8 table_schema:text table_name:text version:int8 min_version:int8 element:text name:text
+    state:text
+layouts table_schema:text table_name:text layout_id:int8 is_current:bool columns:text segments:int8 rows:int8
+segments table_schema:text table_name:text index_name:text segment_id:int8 kind:text layout_id:int8 is_base:bool
+    seq:int8 rows:int8 size_bytes:int8
+events moment:timestamptz job_id:int8 seq:int8 event:text
+"""
+
+
+def _read(view: str) -> tuple[str, dict[str, SqlType]]:
+    name, *columns = view.split()
+    return name, {column: SqlType(KIND_BY_ALIAS[type_]) for column, type_ in (each.split(":") for each in columns)}
+
 
 # By name, the columns of each view.
-SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
-    "jobs": {
-        "id": BIGINT,
-        "statement": TEXT,
-        "status": TEXT,
-        "phase": TEXT,
-        "stage": TEXT,
-        "progress": _DOUBLE,
-        "rows_done": BIGINT,
-        "rows_total": BIGINT,
-        "rows_per_second": _DOUBLE,
-        "eta": _MOMENT,
-        "waiting_for": TEXT,
-        "error": TEXT,
-        "sqlstate": TEXT,
-        "hint": TEXT,
-        "can_be_canceled": _BOOLEAN,
-        "request": TEXT,
-        "node": TEXT,
-        "session": TEXT,
-        "created": _MOMENT,
-        "updated": _MOMENT,
-    },
-    "job_stages": {
-        "job_id": BIGINT,
-        "number": BIGINT,
-        "phase": TEXT,
-        "stage": TEXT,
-        "began": _MOMENT,
-        "duration_ms": BIGINT,
-        "rows": BIGINT,
-    },
-    "leases": {
-        "node": TEXT,
-        "epoch": BIGINT,
-        "session": TEXT,
-        "snapshot": BIGINT,
-        "since": _MOMENT,
-        "table_schema": TEXT,
-        "table_name": TEXT,
-        "version": BIGINT,
-        "newest_version": BIGINT,
-    },
-    "waits": {
-        "node": TEXT,
-        "epoch": BIGINT,
-        "session": TEXT,
-        "mode": TEXT,
-        "waits_for": TEXT,
-        "blocked_by": TEXT,
-    },
-    "nodes": {
-        "epoch": BIGINT,
-        "name": TEXT,
-        "live": _BOOLEAN,
-        "low_water": BIGINT,
-        "write_mark": BIGINT,
-        "expiry_ms": BIGINT,
-        "format": BIGINT,
-        "release": BIGINT,
-        "latency_ms": _DOUBLE,
-        "usual_latency_ms": _DOUBLE,
-    },
-    "descriptors": {
-        "id": BIGINT,
-        "table_schema": TEXT,
-        "table_name": TEXT,
-        "version": BIGINT,
-        "min_version": BIGINT,
-        "element": TEXT,
-        "name": TEXT,
-        "state": TEXT,
-    },
-    "layouts": {
-        "table_schema": TEXT,
-        "table_name": TEXT,
-        "layout_id": BIGINT,
-        "is_current": _BOOLEAN,
-        "columns": TEXT,
-        "segments": BIGINT,
-        "rows": BIGINT,
-    },
-    "segments": {
-        "table_schema": TEXT,
-        "table_name": TEXT,
-        "index_name": TEXT,
-        "segment_id": BIGINT,
-        "kind": TEXT,
-        "layout_id": BIGINT,
-        "is_base": _BOOLEAN,
-        "seq": BIGINT,
-        "rows": BIGINT,
-        "size_bytes": BIGINT,
-    },
-    "events": {"moment": _MOMENT, "job_id": BIGINT, "seq": BIGINT, "event": TEXT},
-}
+SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = dict(map(_read, re.split(r"\n(?! )", _VIEWS.strip())))

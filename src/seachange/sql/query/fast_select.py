@@ -35,6 +35,13 @@ class KeySelect:
         self._columns = _result_columns(table, columns)
         self._nothing = Result("SELECT 0", self._columns, (), 0)
 
+    def has_key(self, values: Sequence[Any]) -> bool:
+        try:
+            self._key.read(values)
+        except NotByKey:
+            return False
+        return True
+
     def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
         """None if the general plan must be used."""
         try:

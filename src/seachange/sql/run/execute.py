@@ -6,6 +6,7 @@ A text is parsed once per process; its plan is cached with it, and compiled agai
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -23,15 +24,18 @@ from seachange.sql.change.like import expand_likes
 from seachange.sql.change.roles import run_role
 from seachange.sql.change.schema_change import run_ddl
 from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.duck.operands import Argument, read_operand
 from seachange.sql.duck.sequence_calls import find_calls
 from seachange.sql.parsing.mentions import NOTHING, Mentions, mentions_of
 from seachange.sql.parsing.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query.databases import check_named_databases
+from seachange.sql.query.fast_select import simple_target
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.run.explain import run_explain
-from seachange.sql.write.dml import Select, compile_plan
+from seachange.sql.text.constants import take_constants
+from seachange.sql.write.dml import Select, compile_plan, takes_constants
 from seachange.sql.write.with_changes import changing_queries
 from seachange.values.coercion import check_characters
 from seachange.values.timezone import session_zone
@@ -39,6 +43,9 @@ from seachange.values.timezone import session_zone
 _PREPARED_MAX = 2048
 # Longer texts contain data rather than a statement that is repeated: they are not cached.
 KEPT_CHARS_MAX = 10_000
+# In longer texts no constants are looked for.
+SHARED_CHARS_MAX = 1_000
+_SHARED = ("select", "insert", "update", "delete")
 T = TypeVar("T")
 
 
@@ -46,11 +53,16 @@ class Prepared:
     """One parsed statement. `plan` is shared by all sessions: it is replaced, never changed. `is_definition` is true
     for DDL and for EXPLAIN of DDL; other statements read or write rows."""
 
-    __slots__ = ("_mentions", "command", "is_definition", "is_query", "parsed", "plan", "text", "writes")
+    __slots__ = (
+        "_mentions", "command", "constants", "is_definition", "is_query", "parsed", "pattern", "plan", "text", "writes"
+    )  # fmt: skip
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
         self.text = text
+        # The statement with parameters in the places of these constants, from which it was made without parsing it.
+        self.pattern: Pattern | None = None
+        self.constants: tuple[Any, ...] = ()
         # With the time zone in which its constants were read.
         self.plan: tuple[StatementPlan, str] | None = None
         self.is_definition = _is_definition(parsed)
@@ -107,6 +119,37 @@ def _is_of_values(where: exp.Expr | None) -> bool:
     )
 
 
+def _is_of_operands(tree: exp.Expr) -> bool:
+    """Whether each parameter of a statement is a value of a row, or what a column is compared with, set to or changed
+    by: nowhere else does a parameter mean what a constant would."""
+    if any(tree.args.get(clause) for clause in ("with_", "returning", "conflict", "using")):
+        return False
+    match tree:
+        case exp.Insert(expression=exp.Values(expressions=rows)):
+            places = [cell for row in rows for cell in (row.expressions if isinstance(row, exp.Tuple) else (row,))]
+        case exp.Select() if simple_target(tree) is not None and _is_of_values(tree.args.get("where")):
+            places = _compared(tree)
+        case exp.Update() if tree.args.get("from_") is None and _is_of_values(tree.args.get("where")):
+            places = [*_compared(tree), *(_assigned(item) for item in tree.expressions)]
+        case exp.Delete() if _is_of_values(tree.args.get("where")):
+            places = _compared(tree)
+        case _:
+            return False
+    held = sum(isinstance(read_operand(place), Argument) for place in places)
+    return held == sum(1 for _ in tree.find_all(exp.Parameter))
+
+
+def _compared(tree: exp.Expr) -> list[exp.Expr]:
+    """What the columns in the condition of a statement are compared with."""
+    return [each.expression for each in tree.args["where"].find_all(exp.EQ)]
+
+
+def _assigned(item: exp.Expr) -> exp.Expr:
+    """What a column is set to, or what is added to it or subtracted from it."""
+    value: exp.Expr = item.expression if isinstance(item, exp.EQ) else item
+    return value.expression if isinstance(value, exp.Add | exp.Sub) else value
+
+
 def _is_writing(parsed: Parsed) -> bool:
     """Whether a query locks rows, draws from a sequence, or changes rows in its WITH."""
     if not isinstance(parsed, TreeStatement):
@@ -136,6 +179,59 @@ def _command(parsed: Parsed) -> str:
 
 def _is_definition(parsed: Parsed) -> bool:
     return parsed.ddl is not None if isinstance(parsed, Explain) else not isinstance(parsed, TreeStatement)
+
+
+class Pattern:
+    """Statements that differ only in their constants. They share a plan if it treats a parameter as it treats a
+    constant; else each of them is compiled as it is."""
+
+    __slots__ = ("_prepared", "_text", "is_known", "is_proven", "is_shared")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # Parsed when it is met again: most texts are not repeated with other constants.
+        self.is_known = False
+        self.is_shared = True
+        self.is_proven = False
+        self._prepared: Prepared | None = None
+
+    @property
+    def prepared(self) -> Prepared | None:
+        if self._prepared is None and self.is_shared:
+            try:
+                (self._prepared,) = _prepare(self._text)
+                parsed = self._prepared.parsed
+                self.is_shared = isinstance(parsed, TreeStatement) and _is_of_operands(parsed.tree)
+            except (errors.Error, ValueError):
+                # The text as it is has its own error, or more than one statement.
+                self.is_shared = False
+        return self._prepared if self.is_shared else None
+
+    def fill(self, text: str, constants: tuple[Any, ...]) -> Prepared | None:
+        """None if the text is to be parsed."""
+        if not self.is_known:
+            self.is_known = True
+            return None
+        prepared = self.prepared
+        if prepared is None:
+            return None
+        # What is read of the tree is read once.
+        _ = prepared.mentions
+        filled = copy(prepared)
+        filled.text, filled.pattern, filled.constants = text, self, constants
+        return filled
+
+
+_pattern = lru_cache(maxsize=_PREPARED_MAX)(Pattern)
+
+
+def prepare_pattern(text: str) -> Prepared | None:
+    """The statement of a text without parameters, if it can share its plan with others."""
+    if len(text) > SHARED_CHARS_MAX or text.lstrip()[:6].lower() not in _SHARED:
+        return None
+    check_characters(text)
+    pattern, constants = take_constants(text)
+    return _pattern(pattern).fill(text.strip().rstrip("; \n"), constants) if constants else None
 
 
 def prepare(text: str) -> tuple[Prepared, ...]:
@@ -205,6 +301,31 @@ def _run_tree(
     values: Sequence[Any],
     sink: RowSink | None,
 ) -> Result:
+    if prepared.pattern is not None:
+        plan = _shared_plan(prepared.pattern.prepared or prepared, statement.tree, port)
+        if plan is not None and takes_constants(plan, prepared.constants):
+            prepared.pattern.is_proven = True
+            return plan.run(port, duck, prepared.constants)
+        # Other constants may be fit.
+        prepared.pattern.is_shared = prepared.pattern.is_proven
+        (prepared,) = prepare(prepared.text)
+        assert isinstance(prepared.parsed, TreeStatement)
+        statement = prepared.parsed
+    plan = _current_plan(prepared, statement.tree, port)
+    if isinstance(plan, Select):
+        return plan.run(port, duck, values, sink)
+    return plan.run(port, duck, values)
+
+
+def _shared_plan(prepared: Prepared, tree: exp.Expr, port: TransactionPort) -> StatementPlan | None:
+    """None if there is none: the statement as it is has a plan, or an error of its own."""
+    try:
+        return _current_plan(prepared, tree, port)
+    except errors.Error:
+        return None
+
+
+def _current_plan(prepared: Prepared, tree: exp.Expr, port: TransactionPort) -> StatementPlan:
     zone = session_zone()
     plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
     if plan is None or made_in != zone or not plan.is_current(port):
@@ -212,13 +333,11 @@ def _run_tree(
         # compile it each time.
         may_wait()
         try:
-            plan = compile_plan(statement.tree, port)
+            plan = compile_plan(tree, port)
             prepared.plan = plan, zone
         except RecursionError:
             raise errors.StatementTooComplex() from None
-    if isinstance(plan, Select):
-        return plan.run(port, duck, values, sink)
-    return plan.run(port, duck, values)
+    return plan
 
 
 def localize(statement: T, schema: str | None) -> T:

@@ -14,7 +14,8 @@ from seachange.sql.settings import settings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 
 # What RESET ALL leaves as it is: who the session is, and what the transaction is.
-_NOT_RESET = frozenset({"role", "session_authorization", "transaction_isolation"})
+_ISOLATION = "transaction_isolation"
+_NOT_RESET = frozenset({"role", "session_authorization", _ISOLATION})
 # The values of a session, and those that end with its transaction.
 SettingsMark = tuple[dict[str, str], dict[str, str]]
 
@@ -37,7 +38,6 @@ class TypedSettings:
     role: str | None
     session_user: str | None
     default_isolation: Isolation
-    isolation: Isolation
     is_read_only: bool
     as_of: str
     layout: str
@@ -55,7 +55,7 @@ class SessionSettings:
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self._before: dict[str, str] | None = None
-        # How often a value has changed.
+        # How often a value has changed that outlives a transaction block, or can: all but the level of the block.
         self.changes = 0
         # With the count of changes that it was parsed at: other threads look at the settings of a silent client.
         self._typed: tuple[int, TypedSettings] | None = None
@@ -82,12 +82,16 @@ class SessionSettings:
             role=None if role == "none" else role,
             session_user=None if session_user == "default" else session_user,
             default_isolation=Isolation(self.get("default_transaction_isolation")),
-            isolation=Isolation(self.get("transaction_isolation")),
             is_read_only=self.get(settings.READ_ONLY) == "on",
             as_of=self.get("seachange.as_of"),
             layout=self.get("seachange.layout"),
             concurrently=self.get("seachange.concurrently"),
         )
+
+    @property
+    def isolation(self) -> Isolation:
+        """Of the transaction block."""
+        return Isolation(self.get(_ISOLATION))
 
     def get(self, name: str) -> str:
         if name in settings.FIXED:
@@ -125,7 +129,7 @@ class SessionSettings:
         else:
             self._local.pop(name, None)
             self._values[name] = checked
-        self.changes += 1
+        self.changes += name != _ISOLATION
 
     def _set_fixed(self, name: str, value: str | None) -> None:
         if name in settings.IGNORED_SETTINGS:
@@ -175,8 +179,10 @@ class SessionSettings:
         self._before = dict(self._values)
 
     def end(self, committed: bool) -> None:
-        if self._before is not None and not committed:
-            self._values = self._before
-        self._before = None
+        before, self._before = self._before, None
+        is_undone = before is not None and not committed and before != self._values
+        if before is not None and is_undone:
+            self._values = before
+        had_local = bool(self._local.keys() - {_ISOLATION})
         self._local.clear()
-        self.changes += 1
+        self.changes += is_undone or had_local

@@ -79,7 +79,7 @@ def parse_as_of(text: str) -> Seq | dt.datetime | None:
     return moment
 
 
-def any_text(value: str) -> str:
+def check_text(value: str) -> str:
     return value
 
 

@@ -9,14 +9,7 @@ from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.model.statements import ColumnType, UserType
 from seachange.sql.text.tokens import Reader
-from seachange.values.types import (
-    KIND_BY_ALIAS,
-    MOMENT_DIGITS_MAX,
-    NUMERIC_PRECISION_MAX,
-    Kind,
-    SqlType,
-    array_of,
-)
+from seachange.values.types import KIND_BY_ALIAS, MOMENT_DIGITS_MAX, NUMERIC_PRECISION_MAX, Kind, SqlType, array_of
 
 # Type names of several words, longest first.
 _LONG_TYPES: tuple[tuple[str, ...], ...] = tuple(

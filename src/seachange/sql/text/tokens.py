@@ -191,7 +191,8 @@ class Reader:
         return word
 
     def at(self, *words: str) -> bool:
-        return all(self.peek(i) == Word(TokenKind.WORD, w) for i, w in enumerate(words))
+        found = self._words[self._position : self._position + len(words)]
+        return tuple([w.text for w in found if w.kind is TokenKind.WORD]) == words
 
     def ends_with(self, *words: str) -> bool:
         return self._words[-len(words) :] == tuple(Word(TokenKind.WORD, word) for word in words)
@@ -214,13 +215,14 @@ class Reader:
             raise self.problem()
 
     def take_symbol(self, symbol: str) -> bool:
-        if self.peek() != Word(TokenKind.SYMBOL, symbol):
+        if not self.at_symbol(symbol):
             return False
         self._position += 1
         return True
 
     def at_symbol(self, symbol: str) -> bool:
-        return self.peek() == Word(TokenKind.SYMBOL, symbol)
+        word = self.peek()
+        return word is not None and word.kind is TokenKind.SYMBOL and word.text == symbol
 
     def parenthesized(self) -> str:
         """The text from an opening parenthesis to its closing one, for another parser."""

@@ -36,6 +36,7 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
     check_interrupt()
     tree = _parse(raw, tokens)
     check_interrupt()
+    _check_modifiers(tree)
     tree = _take_out_of_documents(_built_in(tree))
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
@@ -58,6 +59,13 @@ def _check_nesting(tokens: list[Token]) -> None:
             depth -= opened.pop()
         if depth > _NESTED_MAX:
             raise errors.StatementTooComplex()
+
+
+def _check_modifiers(tree: exp.Expr) -> None:
+    """The numbers of a type, as in numeric(3,1), are constants: all that follows relies on it."""
+    for modifier in tree.find_all(exp.DataTypeParam):
+        if not (isinstance(modifier.this, exp.Literal) and modifier.name.isdigit()):
+            raise errors.SyntaxProblem(detail="type modifiers must be simple constants")
 
 
 def take_databases(tree: exp.Expr) -> frozenset[str]:

@@ -175,6 +175,9 @@ def _shortened(text: str) -> str:
 
 def _own_error(match: re.Match[str]) -> errors.Error:
     """What a function of ours has raised, of which DuckDB passes on the class and the text."""
+    if match[1] == RecursionError.__name__:
+        # Over a document that is nested deeply.
+        return errors.StatementTooComplex()
     made = getattr(errors, match[1], errors.QueryFailed)
     own: errors.Error = made(detail=match[2], type="", value="", feature="", instead="", kind="", name="")
     own.args = (match[2],)

@@ -26,6 +26,8 @@ LIST_ITEMS_MAX = 8 << 20
 DISTANCE_CHARS_MAX = 255
 # A text in which all matches of a pattern are found, unless they take linear time.
 MATCHED_BYTES_MAX = 1 << 20
+# The product of its size and that of the pattern: a step of nested groups takes a tenth of a microsecond.
+MATCH_STEPS_MAX = 1 << 28
 # The text of an argument is repeated in its guard.
 _NESTED_MAX = 4
 # DuckDB's functions that find all matches.
@@ -123,8 +125,15 @@ def _guard_matches(node: exp.Expr, text: exp.Expr, pattern: exp.Expr) -> None:
         return
     words = exp.Literal.string(f"a text to find all matches in {LIMIT_PHRASE} {MATCHED_BYTES_MAX} bytes")
     too_large = exp.GT(this=_size(text), expression=exp.Literal.number(MATCHED_BYTES_MAX))
-    complaint = exp.cast(_call(COMPLAIN, words), exp.DataType.build("TEXT"))
-    text.replace(exp.case().when(too_large, complaint).else_(text.copy()))
+    product = exp.Literal.string(f"the product of the sizes of a text and a pattern {LIMIT_PHRASE} {MATCH_STEPS_MAX}")
+    steps = exp.Mul(this=_size(text), expression=_size(pattern))
+    too_many = exp.GT(this=steps, expression=exp.Literal.number(MATCH_STEPS_MAX))
+    guarded = exp.case().when(too_large, _complaint(words)).when(too_many, _complaint(product))
+    text.replace(guarded.else_(text.copy()))
+
+
+def _complaint(words: exp.Expr) -> exp.Expr:
+    return exp.cast(_call(COMPLAIN, words), exp.DataType.build("TEXT"))
 
 
 def _constant(node: exp.Expr | None) -> str | None:

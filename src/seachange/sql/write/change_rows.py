@@ -13,7 +13,7 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.target import DmlTarget, with_default
 from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
-from seachange.sql.duck.operands import Argument, DefaultValue, Given, Operand, read_operand
+from seachange.sql.duck.operands import Argument, DefaultValue, DrawnValue, Given, Operand, read_operand
 from seachange.sql.duck.stream import BATCH_ROWS, ArrowStream, convert_constant, convert_given, convert_stored
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.query import bind_query
@@ -123,5 +123,5 @@ def _constant(column: Column, operand: Operand, values: Sequence[Any]) -> Any:
             return coerce(column.type, value)
         case Argument(number):
             return coerce(column.type, values[number - 1])
-        case DefaultValue():
+        case DefaultValue() | DrawnValue():
             raise AssertionError("defaults are resolved before")

@@ -77,6 +77,12 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> StatementPlan:
             raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
 
 
+def takes_constants(plan: StatementPlan, values: Sequence[Any]) -> bool:
+    """Whether the plan does with these parameters what it would do with constants in their places: it converts them
+    to the types of columns, and asks DuckDB nothing."""
+    return isinstance(plan, InsertRows | Update | Delete | Select) and plan.takes_constants(values)
+
+
 def compile_select(tree: exp.Expr) -> Template:
     """The general plan of a query: checked, whatever its tables are."""
     return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree.copy())
@@ -133,6 +139,9 @@ class Select:
     def is_by_key(self) -> bool:
         """Whether it looks up one row."""
         return isinstance(self._by_key, fast_select.KeySelect)
+
+    def takes_constants(self, values: Sequence[Any]) -> bool:
+        return isinstance(self._by_key, fast_select.KeySelect) and self._by_key.has_key(values)
 
     def is_current(self, port: TransactionPort) -> bool:
         # The general plan does not depend on a table's version.

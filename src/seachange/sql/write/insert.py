@@ -10,8 +10,8 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.target import (
-    DRAWN,
     DmlTarget,
+    DrawnPlace,
     check_assigned,
     draw_defaults,
     find_column,
@@ -23,11 +23,12 @@ from seachange.sql.compile.target import (
 from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck import operands
 from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.duck.default_text import as_default
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, Row
 from seachange.sql.query.plan import ChangeSource, is_same_table
 from seachange.sql.query.query import bind_query
-from seachange.sql.translate.assignment_casts import check_assignments
+from seachange.sql.translate.assignment_casts import check_assignable, check_assignments
 from seachange.sql.write.returning import Returning
 from seachange.sql.write.upsert import Upsert
 from seachange.values.coercion import coercer, computed_coercer
@@ -70,8 +71,8 @@ class InsertRows:
             self._computed = compile_template(query)
         self._ending = InsertEnding(tree, target, table)
         self._expected = max(_expected_arguments(rows, self._computed), self._ending.expected)
-        # The rows with computed defaults, by the position of the column.
-        self._drawn: dict[int, list[int]] = {}
+        # The rows with values that are computed as defaults.
+        self._drawn: dict[DrawnPlace, list[int]] = {}
         self._rows = [self._compile_row(number, row) for number, row in enumerate(rows)]
 
     def _compile_row(self, number_of_row: int, row: dict[str, operands.Operand]) -> list[Cell]:
@@ -80,8 +81,6 @@ class InsertRows:
             fallback: operands.Operand = operands.NULL if is_computed(column) else operands.DefaultValue()
             named = row if column in self._table.visible_columns else {}
             operand = with_default(column, named.get(column.name, fallback))
-            if operand is DRAWN:
-                self._drawn.setdefault(position, []).append(number_of_row)
             coerce = coercer(column.type)
             match operand:
                 case operands.Given(value):
@@ -91,12 +90,18 @@ class InsertRows:
                     cells.append((self._expected - number - 1, computed_coercer(column.type)))
                 case operands.Argument(number):
                     cells.append((number - 1, coerce))
+                case operands.DrawnValue(drawn):
+                    self._drawn.setdefault((position, drawn), []).append(number_of_row)
+                    cells.append((-1, None))
                 case operands.DefaultValue():
                     raise AssertionError("resolved above")
         return cells
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
+
+    def takes_constants(self, values: Sequence[Any]) -> bool:
+        return self._computed is None and self._ending.is_plain and len(values) == self._expected
 
     def source(self, values: Sequence[Any]) -> ChangeSource:
         return ChangeSource("Insert", self._table, self._computed, len(self._rows), conflicts=self._ending.conflicts)
@@ -114,7 +119,7 @@ class InsertRows:
             for row in port.statement.each(self._rows)
         ]
         if self._drawn:
-            draw_defaults(port, self._drawn, rows, self._table)
+            draw_defaults(port, self._drawn, rows)
         return self._ending.insert(port, duck, rows, values)
 
 
@@ -133,6 +138,10 @@ class InsertEnding:
             ),
             default=0,
         )
+
+    @property
+    def is_plain(self) -> bool:
+        return self.upsert is None and self.returning is None
 
     @property
     def conflicts(self) -> list[str]:
@@ -182,6 +191,10 @@ def _read_value(
     check_assigned(column, operand, "insert into", overriding)
     if operand is not None:
         return operand
+    drawn = as_default(column, node)
+    if drawn is not None:
+        check_assignable(column, drawn[1])
+        return operands.DrawnValue(drawn[0])
     computed.append((column, node.copy()))
     return operands.Argument(-len(computed))
 

@@ -11,14 +11,14 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import plain_column
-from seachange.sql.compile.target import DmlTarget, check_assigned, find_column, folded, with_default
+from seachange.sql.compile.target import DmlTarget, DrawnPlace, check_assigned, find_column, folded, with_default
 from seachange.sql.duck.default_text import is_drawn
-from seachange.sql.duck.operands import Argument, DefaultValue, Given, Operand, read_operand
+from seachange.sql.duck.operands import Argument, DefaultValue, DrawnValue, Given, Operand, read_operand
 from seachange.sql.port.result import Row
 from seachange.sql.translate.json_operators import as_assigned
 from seachange.values.coercion import coercer, computed_coercer
 from seachange.values.number_coercion import INTEGER_BITS, Coercer
-from seachange.values.types import BIGINT, Kind
+from seachange.values.types import Kind, SqlType
 
 # A new value from the old row, the statement's values, and the values that DuckDB computed for the row.
 Setter = Callable[[Row, Sequence[Any], Row], Any]
@@ -42,10 +42,10 @@ def read_assignments(items: Sequence[exp.Expr], table: Table) -> list[tuple[Colu
     return found
 
 
-def drawn_columns(assignments: Sequence[tuple[Column, exp.Expr]], table: Table) -> list[int]:
-    """The positions of columns that are set to an expression default."""
+def drawn_columns(assignments: Sequence[tuple[Column, exp.Expr]], table: Table) -> list[DrawnPlace]:
+    """The columns that are set to an expression default."""
     asked = [c for c, node in assignments if is_drawn(c) and isinstance(read_operand(node), DefaultValue)]
-    return [table.columns.index(column) for column in asked]
+    return [(table.columns.index(column), column) for column in asked]
 
 
 def _split_assignment(item: exp.EQ) -> list[tuple[str, exp.Expr]]:
@@ -102,6 +102,8 @@ def _set_operand(operand: Operand, coerce: Coercer) -> Setter:
             return lambda _old, _values, _computed: constant
         case Argument(number):
             return lambda _old, values, _computed: coerce(values[number - 1])
+        case DrawnValue():
+            return lambda _old, _values, _computed: None
         case DefaultValue():
             raise AssertionError("defaults are resolved before")
 
@@ -118,9 +120,13 @@ def _step(column: Column, node: exp.Expr, table: Table, target: DmlTarget, coerc
         return None
     position = table.columns.index(source)
     sign = -1 if isinstance(node, exp.Sub) else 1
+    # An untyped literal takes the type of the other operand.
+    read_text = coercer(SqlType(Kind.NUMERIC) if source.type.kind is Kind.NUMERIC else source.type)
 
     def step(old: Row, values: Sequence[Any], _computed: Row) -> Any:
         amount = operand.value if isinstance(operand, Given) else values[operand.number - 1]
+        if isinstance(amount, str):
+            amount = read_text(amount)
         return coerce(_add(old[position], amount, sign))
 
     return step
@@ -129,9 +135,6 @@ def _step(column: Column, node: exp.Expr, table: Table, target: DmlTarget, coerc
 def _add(value: Any, amount: Any, sign: int) -> Any:
     if value is None or amount is None:
         return None
-    if isinstance(amount, str):
-        # An untyped literal takes the type of the other operand.
-        amount = coercer(BIGINT)(amount) if isinstance(value, int) else Decimal(amount)
     if isinstance(amount, bool) or not isinstance(amount, int | float | Decimal):
         raise errors.DatatypeMismatch(detail=f"{type(amount).__name__} cannot be added to a number")
     if isinstance(amount, float):

@@ -15,7 +15,7 @@ from seachange.sql.compile.keys import KeyReader, NotByKey, match_key
 from seachange.sql.compile.target import DmlTarget, draw_defaults, folded
 from seachange.sql.compile.template import Template
 from seachange.sql.duck.cursor import DuckRows, DuckSession
-from seachange.sql.duck.operands import Operand, argument_count, check_argument_count, read_operand
+from seachange.sql.duck.operands import Argument, Operand, argument_count, check_argument_count, read_operand
 from seachange.sql.duck.stream import ROWS_MAX
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, Row
@@ -25,6 +25,7 @@ from seachange.sql.translate.assignment_casts import check_assignments
 from seachange.sql.write.change_rows import ChangedRowStream, compile_old_rows, other_sources
 from seachange.sql.write.returning import Known, Returning
 from seachange.sql.write.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
+from seachange.values.coercion import coercer
 
 NOT_BY_KEY: Final = object()
 # The schema and name of a relation.
@@ -44,6 +45,9 @@ class Delete:
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
+
+    def takes_constants(self, values: Sequence[Any]) -> bool:
+        return self._returning is None and self._finder.query(values) is None
 
     def source(self, values: Sequence[Any]) -> ChangeSource:
         return ChangeSource("Delete", self._table, self._finder.query(values))
@@ -96,10 +100,21 @@ class Update:
         self._bulk = ChangedRowStream(tree, table, target, assignments)
         self._reads = TargetReads(tree, table, target)
         given = [o for _, node in assignments for o in _operands(node)]
+        operands = [(column, read_operand(node)) for column, node in assignments]
+        self._assigned = [(o.number, coercer(column.type)) for column, o in operands if isinstance(o, Argument)]
         self._expected = max(argument_count(given), _expected(self._finder, self._returning))
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
+
+    def takes_constants(self, values: Sequence[Any]) -> bool:
+        """A constant that the column cannot hold is an error even if there is no row to change."""
+        try:
+            for number, coerce in self._assigned:
+                coerce(values[number - 1])
+        except errors.Error:
+            return False
+        return self._returning is None and self._finder.query(values) is None
 
     def source(self, values: Sequence[Any]) -> ChangeSource:
         return ChangeSource("Update", self._table, self._finder.query(values), assigned=self._bulk.columns)
@@ -122,7 +137,7 @@ class Update:
         new: list[Row] = []
         if found.rows:
             new = [self._new_row(row[:width], values, row[width:]) for row in port.statement.each(found.rows)]
-            draw_defaults(port, dict.fromkeys(self._drawn, range(len(new))), new, self._table)
+            draw_defaults(port, dict.fromkeys(self._drawn, range(len(new))), new)
             if self._returning is not None and self._table.has_generated:
                 new = list(port.writes.fill(self._table, new))
             port.writes.update(self._table, [row[:width] for row in found.rows], new)

@@ -15,7 +15,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import plain_column
-from seachange.sql.compile.target import DmlTarget, draw_defaults, is_required
+from seachange.sql.compile.target import DmlTarget, DrawnPlace, draw_defaults, is_required
 from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import argument_count, read_operand
@@ -53,7 +53,7 @@ class Upsert:
         plain = [arbiter for arbiter in self.arbiters if arbiter.is_plain]
         self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in plain}
         self._setters: list[tuple[int, Setter]] = []
-        self._drawn: list[int] = []
+        self._drawn: list[DrawnPlace] = []
         # The columns whose new values DuckDB computes.
         self._computed: list[Column] = []
         self._template: Template | None = None
@@ -202,7 +202,7 @@ class Upsert:
             return
         changed = {place: row for place, row in updated.items() if row is not None}
         rows = list(changed.values())
-        draw_defaults(port, dict.fromkeys(self._drawn, range(len(rows))), rows, self._table)
+        draw_defaults(port, dict.fromkeys(self._drawn, range(len(rows))), rows)
         filled = port.writes.fill(self._table, rows) if rows else ()
         updated.update(zip(changed, filled, strict=True))
 

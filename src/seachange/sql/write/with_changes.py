@@ -32,14 +32,7 @@ from seachange.sql.query.query import SharedRows, count_parameters
 from seachange.sql.text.scope import GIVEN, is_cte_reference
 from seachange.sql.write.returning import given_table
 from seachange.storage.arrow import arrow_type
-from seachange.values.types import (
-    NUMERIC_DEFAULT,
-    NUMERIC_PRECISION_MAX,
-    QUOTIENT_SCALES,
-    TEXT,
-    Kind,
-    SqlType,
-)
+from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES, TEXT, Kind, SqlType
 
 _CHANGES: Final = (exp.Insert, exp.Update, exp.Delete)
 

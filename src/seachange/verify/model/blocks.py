@@ -28,10 +28,9 @@ from seachange.verify.model.block_state import (
     normal,
     read_index,
 )
-from seachange.verify.model.explore import Label
+from seachange.verify.model.explore import Label, value_at
 from seachange.verify.model.explore import State as Explored
 from seachange.verify.model.program import Act, Program
-from seachange.verify.model.ranks import value_at
 from seachange.verify.model.switches import Switch, Switches
 
 _RULES = (elements.CheckConstraint, elements.ColumnNotNull)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from seachange.verify.model.ranks import Events, value_at
+from seachange.verify.model.explore import Events, value_at
 from seachange.verify.model.shape import ROWS, IndexKind
 from seachange.verify.model.switches import Switch, Switches
 

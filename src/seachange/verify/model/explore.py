@@ -6,9 +6,11 @@ trace.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 State = tuple[Any, ...]
@@ -104,3 +106,46 @@ def _path(parents: dict[State, tuple[State, Label] | None], state: State) -> lis
         path.append((link[0], link[1], state))
         state = link[0]
     return path[::-1]
+
+
+# Reasons for which a model rejects a write. The engine rejects the same writes; tests/verify/replay lists the errors.
+
+
+class Refusal(StrEnum):
+    CONFLICT = "a row or a key that it writes, or relies on, was written since its snapshot"
+    MOVED = "it is derived again, and does not find its row as it was"
+    GONE = "the table or the column that it writes to is gone"
+    BROKEN = "the row breaks a rule"
+    TAKEN = "another row has the key"
+    REFERENCE = "a child would have no parent"
+
+
+# Sequence numbers replaced by ranks, so that histories of any length are finitely many.
+# Only the order of an event relative to the points that something still refers to (open snapshots, R, bases of
+# generations, the head) can be told apart. Of several events between two points the last one counts, and of those
+# before the first point the last.
+
+# (sequence, ...), rising.
+Events = tuple[tuple[Any, ...], ...]
+
+
+def rank_events(events: Events, points: Sequence[int], lowest: int) -> Events:
+    """`lowest` is the rank of the first point that is read."""
+    out: list[tuple[Any, ...]] = []
+    for event in events:
+        rank = bisect_left(points, event[0])
+        if out and (out[-1][0] == rank or rank <= lowest):
+            out[-1] = (rank, *event[1:])
+        else:
+            out.append((rank, *event[1:]))
+    return tuple(out)
+
+
+def value_at(events: Events, sequence: int, otherwise: int) -> int:
+    """The second field of the newest visible event."""
+    value = otherwise
+    for event in events:
+        if event[0] > sequence:
+            break
+        value = event[1]
+    return value

@@ -16,10 +16,8 @@ from typing import Any
 
 from seachange.model.change import elements
 from seachange.model.states import BEHAVIOUR
-from seachange.verify.model.explore import Label, State
+from seachange.verify.model.explore import Label, Refusal, State, rank_events
 from seachange.verify.model.program import Act, Program
-from seachange.verify.model.ranks import rank_events
-from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, tell_steps
 

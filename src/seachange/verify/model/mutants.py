@@ -136,10 +136,32 @@ MUTANTS: dict[str, Mutant] = {
 PAIRS: dict[tuple[str, ...], str] = {(Switch.CACHED_SCHEMA.value, Switch.NO_LOWER_BOUND.value): _INDEX}
 SPARE = frozenset({Switch.NO_LOWER_BOUND.value})
 
+_INDEXES_BESIDE = "two indexes side by side"
+# Of two changes of one table.
+BESIDE_MUTANTS: dict[str, Mutant] = {
+    switch.value: Mutant(switch.value, without, shows, switch=switch)
+    for switch, without, shows in (
+        (
+            Switch.NO_EXCLUSION,
+            "changes that are not independent wait for each other",
+            "TRUNCATE during CREATE INDEX",
+        ),
+        (
+            Switch.PLANNED_FROM_OTHER,
+            "nothing is planned from what another job adds",
+            "a unique index and NOT NULL beside a CHECK that says so",
+        ),
+        (Switch.FORGOTTEN_PUBLICATION, "a publication keeps what the other job has published", _INDEXES_BESIDE),
+        (Switch.SHARED_SNAPSHOT, "a job reads the rows as of its own raise", _INDEXES_BESIDE),
+    )
+}
+
 _CHECK_BLOCK = "add a CHECK in a block"
 _UNIQUE_BLOCK = "create a unique index in a block"
 _MOVING_BLOCK = "create a unique index in a block, READ COMMITTED"
 _TWO_WRITERS = "create a unique index in a block, two other writers"
+_REFERRING_BLOCK = "add a foreign key in a block"
+_REFERRING_WRITERS = "add a foreign key in a block, two other writers"
 _SAVED_BLOCK = "add a CHECK in a block with a savepoint"
 _BLOCKS: tuple[tuple[Switch, str, str], ...] = (
     (Switch.BUFFER_IN_GENERATION, "a generation holds committed rows only", _UNIQUE_BLOCK),
@@ -152,6 +174,8 @@ _BLOCKS: tuple[tuple[Switch, str, str], ...] = (
     (Switch.EARLY_LOOK, "a violation is recorded under the sequencer lock", _CHECK_BLOCK),
     (Switch.SILENT_KEYS, "the second writer of a key of an uncommitted index records it", _TWO_WRITERS),
     (Switch.HARD_KEYS, "writers of a key of an uncommitted index do not refuse each other", _TWO_WRITERS),
+    (Switch.SILENT_REFERENCES, "of a child and its parent's delete the second is recorded", _REFERRING_WRITERS),
+    (Switch.OWN_REFERENCES_UNCHECKED, "a block's own references are compared when it commits", _REFERRING_BLOCK),
     (Switch.UNCHECKED_REBASE, "a rebased commit is checked by the newest version", _UNIQUE_BLOCK),
     (Switch.OWN_ENTRIES_MISSING, "the block's own rows have entries in its new index", _UNIQUE_BLOCK),
     (Switch.OLD_IMAGE, "own rows replace the entries of the rows that they were computed from", _MOVING_BLOCK),
@@ -177,6 +201,12 @@ BLOCK_MUTANTS: dict[str, Mutant] = {
             "rows are validated when every writer records violations",
             _CHECK_BLOCK,
             (Edit(_ENFORCED, Status.PROVEN, Effect.UNFENCE),),
+        ),
+        Mutant(
+            "skip-key-share-in-block",
+            "children leave the keys of their parents before a block's foreign key is checked",
+            _REFERRING_WRITERS,
+            (Edit(_KEYS, Status.WRITE_ONLY, Effect.LEAVE_OUT),),
         ),
         *(Mutant(switch.value, without, shows, switch=switch) for switch, without, shows in _BLOCKS),
     )

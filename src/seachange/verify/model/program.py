@@ -60,7 +60,8 @@ _READS = (Act.BACKFILL, Act.VALIDATE)
 class Instruction:
     """`version` is the one that the job has published so far or, of a PUBLISH, publishes. `tables` are those whose
     min_version it raises. A PUBLISH may find that a table must be `empty` and is not, and then waits; `begun` are
-    indexes that have no entries when it is done. `back` is where a failure or a cancel goes on, if it can."""
+    indexes that have no entries when it is done. `back` is where a failure or a cancel goes on, if it can. `job` is
+    the number of the job whose instruction it is."""
 
     act: Act
     version: int
@@ -70,14 +71,18 @@ class Instruction:
     empty: bool = False
     begun: tuple[IndexId, ...] = ()
     back: int | None = None
+    job: int = 0
 
 
 @dataclass(slots=True)
 class Program:
-    """Instruction 0 is the first; every path ends at an END."""
+    """Every path ends at an END. `starts` are the first instructions of its jobs; of two jobs, a version is numbered by
+    the versions of both (`side_by_side.py`), and `strides` are the distances between those of each."""
 
     versions: list[dict[Element, State]]
     instructions: list[Instruction] = field(default_factory=list)
+    starts: tuple[int, ...] = (0,)
+    strides: tuple[int, ...] = ()
 
     @property
     def elements(self) -> list[Element]:
@@ -94,6 +99,10 @@ class Program:
             # Its parts were dropped with it.
             return State.ABSENT
         return states.get(element, State.ABSENT)
+
+    def alone(self, instruction: Instruction) -> int:
+        """The version of an instruction, if no other job has published anything."""
+        return instruction.version * (self.strides[instruction.job] if self.strides else 1)
 
     def path(self, position: int) -> Iterator[tuple[int, Instruction]]:
         """The instructions from there to the end, if nothing is reverted."""
@@ -138,18 +147,31 @@ def compile_program(
     """`changes` are made one after the other, each as soon as the one before has ended, to the result of `setup`; by
     jobs, or `in_block` by a transaction block."""
     ids = iter(range(_FIRST_ID, 100 * _FIRST_ID))
+    catalog = set_up(parse, setup, ids)
+    planned: list[ChangePlan] = []
+    before = catalog
+    for text in changes:
+        sizes = {} if has_rows else {id_: TableSize() for id_ in before.descriptors}
+        planned.append(plan_statements(replace(before, sizes=sizes), parse(text), ids, in_block=in_block))
+        before = outcome_of(before, planned[-1])
+    return write_program(catalog, planned, release, switches)
+
+
+def set_up(parse: Parse, setup: str, ids: Iterator[int]) -> KnownSchema:
     catalog = KnownSchema()
     for statement in parse(setup):
-        catalog = _after(catalog, plan_statements(catalog, [statement], ids))
+        catalog = outcome_of(catalog, plan_statements(catalog, [statement], ids))
+    return catalog
+
+
+def write_program(catalog: KnownSchema, planned: Sequence[ChangePlan], release: Release, switches: Switches) -> Program:
+    """The program of one job that makes these changes, one after the other. The outcome of a change is the same by all
+    rules."""
     writer = _Writer(Program([_states(catalog)]))
     plans: list[tuple[ChangePlan, list[int]]] = []
-    for text in changes:
-        sizes = {} if has_rows else {id_: TableSize() for id_ in catalog.descriptors}
-        original = plan_statements(replace(catalog, sizes=sizes), parse(text), ids, in_block=in_block)
+    for original in planned:
         plan = _by_release(original, release, switches)
         plans.append((plan, [writer.write(plan, stage) for stage in plan.stages]))
-        # The outcome of a change is the same by all rules.
-        catalog = _after(catalog, original)
     writer.end()
     ends = [starts[0] for _, starts in plans[1:]]
     program = writer.program
@@ -175,7 +197,7 @@ def _by_release(plan: ChangePlan, release: Release, switches: Switches) -> Chang
     return replace(plan, graph=graph, stages=build_stages(graph, first, unfenced))
 
 
-def _after(catalog: KnownSchema, plan: ChangePlan) -> KnownSchema:
+def outcome_of(catalog: KnownSchema, plan: ChangePlan) -> KnownSchema:
     for stage in plan.stages:
         catalog = apply_ops(catalog, plan.ops(stage))
     return catalog

@@ -19,10 +19,8 @@ from typing import Any
 from seachange.model.change import elements
 from seachange.model.states import BEHAVIOUR, Checking
 from seachange.model.states import State as SchemaState
-from seachange.verify.model.explore import Label, State
+from seachange.verify.model.explore import Label, Refusal, State, rank_events, value_at
 from seachange.verify.model.program import Act, Instruction, Program
-from seachange.verify.model.ranks import rank_events, value_at
-from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, tell_steps
 

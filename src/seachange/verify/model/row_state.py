@@ -11,16 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seachange.model.change.ops import BackfillIndexes
+from seachange.model.ids import IndexId
 from seachange.verify.model.entries import NONE, Generation
-from seachange.verify.model.explore import State
+from seachange.verify.model.explore import Events, State, rank_events
 from seachange.verify.model.program import Act, Program
-from seachange.verify.model.ranks import Events, rank_events
 from seachange.verify.model.shape import IndexKind, ModelShape, RowsVersion
 from seachange.verify.model.switches import Switch, Switches
 
 # The places of a state. Cells are the deltas of each entry of each index: (sequence, stored or NONE, whether its key
-# was left); open transactions are (snapshot, version planned with, one of the flags below); a compaction under way is
-# (index, sequence up to which it folds, base that it has seen).
+# was left); position and R are those of each job; open transactions are (snapshot, version planned with, one of the
+# flags below); a compaction under way is (index, sequence up to which it folds, base that it has seen).
 ROW, CELLS, GENERATIONS, POSITION, VERSION, LOWEST, AT, RECORDED, OPEN, FOLDING, HEAD, ZOMBIE = range(12)
 LIVE, EXPIRED, UNREGISTERED = range(3)
 
@@ -56,8 +57,10 @@ class Canon:
         # Without these safeguards, deltas below a base are still read.
         self._is_exact = bool(switches & _EXACT)
         self._reads_r = [program.reads_snapshot(p) for p in range(len(program.instructions))]
-        self.collected = [tuple(n for i in ids if (n := shape.number(i)) is not None) for ids in program.collected()]
-        self.over = _is_over(program, shape.views)
+        # By number of index: the job that builds it, if one does.
+        self._jobs = [_builder_of(program, index.index_id) for index in shape.indexes]
+        self._collected = [tuple(n for i in ids if (n := shape.number(i)) is not None) for ids in program.collected()]
+        self._over = _is_over(program, shape.views)
 
     def changed(self, state: State, changes: dict[int, Any]) -> State:
         parts = list(state)
@@ -70,35 +73,37 @@ class Canon:
         rows: tuple[Events, ...],
         cells: tuple[tuple[Events, ...], ...],
         generations: tuple[tuple[Generation, ...], ...],
-        position: int,
+        positions: tuple[int, ...],
         version: int,
         lowest: int,
-        at: int,
+        at: tuple[int, ...],
         recorded: int,
         transactions: tuple[tuple[int, int, int], ...],
         compaction: tuple[int, ...],
         head: int,
         zombie: int,
     ) -> State:
-        if not self._reads_r[position]:
-            at = NONE
+        at = tuple(r if self._reads_r[p] else NONE for p, r in zip(positions, at, strict=True))
         looks = {head, *(t[0] for t in transactions)}
-        pipeline = {sequence for sequence in (at, compaction[1] if compaction else NONE) if sequence != NONE}
+        pipeline = {sequence for sequence in (*at, compaction[1] if compaction else NONE) if sequence != NONE}
         if any(len(held) > 1 for held in generations):
             generations = tuple(_needed(held, looks, pipeline) for held in generations)
         points = sorted(looks | pipeline | {q for held in generations for g in held for q in g[:2]})
         lowest_rank = bisect_left(points, min(looks | pipeline))
-        dead = self._dead(position, version, transactions)
-        # Where an index has no generation, what the backfill does not read is below its future base.
-        bases = [held[0][0] if held else at if at != NONE else head for held in generations]
+        dead = self._dead(positions, version, transactions)
+        # Where an index has no generation, what its backfill does not read is below its future base.
+        bases = [
+            held[0][0] if held else at[job] if at[job] != NONE else head
+            for held, job in zip(generations, self._jobs, strict=True)
+        ]
         return (
             tuple(_ranked_row(events, points, lowest_rank) for events in rows),
-            self._ranked_cells(cells, points, bases, min(looks), position, dead),
+            self._ranked_cells(cells, points, bases, min(looks), positions, dead),
             tuple(() if n in dead else _ranked_generations(held, points) for n, held in enumerate(generations)),
-            position,
+            positions,
             version,
             lowest,
-            bisect_left(points, at) if at != NONE else NONE,
+            tuple(bisect_left(points, r) if r != NONE else NONE for r in at),
             recorded,
             tuple(sorted((bisect_left(points, t[0]), t[1], t[2]) for t in transactions)),
             _ranked_compaction(compaction, points) if compaction else (),
@@ -112,28 +117,48 @@ class Canon:
         points: Sequence[int],
         bases: Sequence[int],
         oldest: int,
-        position: int,
+        positions: tuple[int, ...],
         dead: tuple[int, ...],
     ) -> tuple[tuple[Events, ...], ...]:
         ranked: list[tuple[Events, ...]] = []
+        collected = self.collected(positions)
         for number, entries in enumerate(cells):
             if number in dead:
                 ranked.append(((),) * len(entries))
                 continue
-            base = NONE if self._is_exact or number in self.collected[position] else bases[number]
+            base = NONE if self._is_exact or number in collected else bases[number]
             floor = base if self._kinds[number] is IndexKind.PLAIN else min(base, oldest)
             ranked.append(tuple(_ranked_cell(e, points, floor, base) if e else () for e in entries))
         return tuple(ranked)
 
-    def _dead(self, position: int, version: int, transactions: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+    def collected(self, positions: Iterable[int]) -> tuple[int, ...]:
+        """Indexes whose data has been deleted."""
+        return tuple(n for position in positions for n in self._collected[position])
+
+    def is_over(self, positions: Iterable[int]) -> bool:
+        return all(self._over[position] for position in positions)
+
+    def _dead(
+        self, positions: tuple[int, ...], version: int, transactions: Iterable[tuple[int, int, int]]
+    ) -> tuple[int, ...]:
         """Indexes that no transaction reads, now or later, and whose data is still to be collected."""
-        if self._keeps_dead or not self.over[position] or self.collected[position]:
+        if self._keeps_dead or not self.is_over(positions) or self.collected(positions):
             return ()
         readers = {n for t in transactions for n in self._views[t[1]].reads} | set(self._views[version].reads)
         known = set(self._views[version].writes)
         for transaction in transactions:
             known |= set(self._views[transaction[1]].writes)
         return tuple(n for n in range(len(self._kinds)) if n not in readers and n not in known)
+
+
+def _builder_of(program: Program, index_id: IndexId) -> int:
+    built = (
+        i.job
+        for i in program.instructions
+        for op in i.ops
+        if isinstance(op, BackfillIndexes) and index_id in op.index_ids
+    )
+    return next(built, 0)
 
 
 def _ranked_row(events: Events, points: Sequence[int], lowest: int) -> Events:
@@ -183,7 +208,7 @@ def _is_over(program: Program, views: Sequence[RowsVersion]) -> list[bool]:
     over = []
     for position, here in enumerate(program.instructions):
         left = {i.act for _, i in program.path(position)}
-        view = views[here.version]
+        view = views[program.alone(here)]
         nothing_new = {*view.writes} <= {*views[0].reads} and (views[0].refuses or not view.refuses)
         over.append(Act.COLLECT in left and left <= _CLEANING and nothing_new)
     return over

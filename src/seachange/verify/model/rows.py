@@ -17,13 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from seachange.verify.model.compaction import Compaction
 from seachange.verify.model.entries import NONE, Content, Entries
-from seachange.verify.model.explore import Label, State
+from seachange.verify.model.explore import Events, Label, Refusal, State, value_at
 from seachange.verify.model.program import Act, Program
-from seachange.verify.model.ranks import Events, value_at
-from seachange.verify.model.refusals import Refusal
-from seachange.verify.model.row_job import RowJob
+from seachange.verify.model.row_job import Compaction, RowJob
 from seachange.verify.model.row_state import (
     CELLS,
     EXPIRED,
@@ -42,6 +39,7 @@ from seachange.verify.model.row_state import (
     Scope,
 )
 from seachange.verify.model.shape import ROWS, IndexKind, RowsVersion, shape_of
+from seachange.verify.model.side_by_side import Versions
 from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, say_value, tell_steps
 
@@ -75,7 +73,7 @@ class RowModel:
         self._scope, self._switches = scope, switches
         self._speaker = Speaker(program)
         self.shape = shape_of(program, table, column)
-        self._code, self._kinds = program.instructions, self.shape.kinds
+        self._code, self._starts, self._kinds = program.instructions, program.starts, self.shape.kinds
         # Again for versions that a worker publishes after it lost its job: they are newer than all others.
         self._views = self.shape.views * 2
         self._versions = len(program.versions)
@@ -85,7 +83,7 @@ class RowModel:
         self._zombies = scope.workers or Switch.ZOMBIE_COORDINATOR in switches
         self._entries = Entries(self._kinds, self._keys, scope.values, switches, self.shape.converted, scope.bad_value)
         self._canon = Canon(program, self.shape, self._zombies, switches)
-        self._job = RowJob(self.shape, scope, self._entries, self._canon, switches)
+        self._job = RowJob(self.shape, scope, self._entries, self._canon, Versions(program, switches), switches)
         self._compaction = Compaction(self.shape, self._entries, self._canon, switches)
 
     @property
@@ -97,7 +95,8 @@ class RowModel:
             ((0, 0, self._entries.content(n, now)),) if n in self._views[0].writes else ()
             for n in range(len(self._kinds))
         )
-        return self._canon.normal(rows, cells, generations, 0, 0, 0, NONE, 0, (), (), 0, NONE)
+        starts = self._starts
+        return self._canon.normal(rows, cells, generations, starts, 0, 0, (NONE,) * len(starts), 0, (), (), 0, NONE)
 
     def successors(self, state: State) -> Iterable[tuple[Label, State]]:
         out: list[tuple[Label, State]] = []
@@ -113,8 +112,8 @@ class RowModel:
     def problem(self, state: State) -> str | None:
         if state[ROW] == _FLAW:
             return str(state[CELLS])
-        rows, cells, generations, position, version, _, _, _, transactions, _, head, _ = state
-        for number in self._canon.collected[position]:
+        rows, cells, generations, positions, version, _, _, _, transactions, _, head, _ = state
+        for number in self._canon.collected(positions):
             if generations[number] or any(cells[number]):
                 return f"{self.name(number)} no longer exists, and has entries that will never be collected"
         wrong = self._misread(rows, cells, generations, head, self._views[version])
@@ -146,14 +145,16 @@ class RowModel:
     # Transactions.
 
     def _begin(self, state: State, out: list[tuple[Label, State]]) -> None:
-        position, version, lowest, transactions, head = (
+        positions, version, lowest, transactions, head = (
             state[POSITION],
             state[VERSION],
             state[LOWEST],
             state[OPEN],
             state[HEAD],
         )
-        if len(transactions) >= self._scope.nodes or self._canon.over[position] or self._views[version].primary == NONE:
+        if len(transactions) >= self._scope.nodes or self._views[version].primary == NONE:
+            return
+        if self._canon.is_over(positions):
             return
         versions: Sequence[int] = (version,)
         if Switch.CACHED_SCHEMA in self._switches and version <= self._forth:
@@ -299,16 +300,22 @@ class RowModel:
             return False
         return Switch.UNDECLARED_KEYS not in self._switches or number in view.checks
 
-    # The job.
+    # The jobs.
 
     def _work(self, state: State, out: list[tuple[Label, State]]) -> None:
-        position, zombie = state[POSITION], state[ZOMBIE]
+        for position in state[POSITION]:
+            instruction = self._code[position]
+            self._job.step(state, instruction, position, out)
+            if instruction.back is not None:
+                canceled = self._job.moved(state, instruction, instruction.back)
+                out.append((("cancel", position), self._canon.changed(state, {POSITION: canceled})))
+        if self._zombies:
+            self._resume(state, out)
+
+    def _resume(self, state: State, out: list[tuple[Label, State]]) -> None:
+        """A stopped worker of the only job."""
+        (position,), zombie = state[POSITION], state[ZOMBIE]
         instruction = self._code[position]
-        self._job.step(state, instruction, position, out)
-        if instruction.back is not None:
-            out.append((("cancel",), self._canon.changed(state, {POSITION: instruction.back})))
-        if not self._zombies:
-            return
         if zombie == NONE and instruction.act is not Act.END:
             out.append((("stop", position), self._canon.changed(state, {ZOMBIE: position})))
         elif zombie >= 0 and zombie != position:

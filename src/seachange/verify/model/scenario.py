@@ -8,6 +8,7 @@ from enum import StrEnum
 from seachange.model.change.elements import Element
 from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
 from seachange.planner.rules.release import CURRENT, Release
+from seachange.verify.model.block_references import BlockReferenceModel, BlockReferenceScope
 from seachange.verify.model.blocks import BlockModel, BlockScope
 from seachange.verify.model.classic import ClassicModel, ClassicScope
 from seachange.verify.model.explore import Model
@@ -17,6 +18,7 @@ from seachange.verify.model.program import Parse, Program, compile_program
 from seachange.verify.model.references import ReferenceModel, ReferenceScope
 from seachange.verify.model.row_state import Scope
 from seachange.verify.model.rows import RowModel
+from seachange.verify.model.side_by_side import compile_side_by_side
 from seachange.verify.model.switches import Switches
 
 
@@ -84,13 +86,23 @@ class BlockFocus:
         return BlockModel(program, self.scope, switches)
 
 
-Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus | BlockFocus
+@dataclass(frozen=True, slots=True)
+class BlockReferenceFocus:
+    """The change is the foreign key of a transaction block."""
+
+    scope: BlockReferenceScope = field(default_factory=BlockReferenceScope)
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return BlockReferenceModel(program, self.scope, switches)
+
+
+Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus | BlockFocus | BlockReferenceFocus
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`changes` are made one after the other to the result of `setup`. `size` is the smallest in which it is
-    explored."""
+    """`changes` are made one after the other to the result of `setup`, or two `side_by_side` if the planner lets them.
+    `size` is the smallest in which it is explored."""
 
     name: str
     setup: str
@@ -98,6 +110,7 @@ class Scenario:
     focus: Focus
     size: Size = Size.SMALL
     has_rows: bool = True
+    side_by_side: bool = False
 
     def is_part_of(self, size: Size) -> bool:
         return _SIZES.index(self.size) <= _SIZES.index(size)
@@ -106,7 +119,10 @@ class Scenario:
 def build_model(scenario: Scenario, protocol: Protocol, mutants: tuple[Mutant, ...], parse: Parse) -> Model:
     release = release_of(protocol, mutants)
     switches = switches_of(mutants)
-    in_block = isinstance(scenario.focus, BlockFocus)
+    if scenario.side_by_side:
+        both = compile_side_by_side(parse, scenario.setup, scenario.changes, release, switches)
+        return scenario.focus.build(both, switches)
+    in_block = isinstance(scenario.focus, BlockFocus | BlockReferenceFocus)
     program = compile_program(parse, scenario.setup, scenario.changes, release, scenario.has_rows, switches, in_block)
     return scenario.focus.build(program, switches)
 

@@ -39,6 +39,16 @@ class Switch(StrEnum):
     # A row without a value of its new primary key has an entry in the new index, and is looked up there.
     KEYLESS_ENTRIES = "keyless-entries"
 
+    # The next are about two changes of one table side by side.
+    # Changes do not wait for each other, whatever the table of exclusions says.
+    NO_EXCLUSION = "no-exclusion"
+    # The second change is planned as if the first had succeeded.
+    PLANNED_FROM_OTHER = "planned-from-other"
+    # A publication is made of the version that the change was planned from, without what the other has published.
+    FORGOTTEN_PUBLICATION = "forgotten-publication"
+    # Both jobs read the rows as of the first raise.
+    SHARED_SNAPSHOT = "shared-snapshot"
+
     # The rest is about transaction blocks that add a constraint.
     # The backfill of a block holds the rows of its buffer.
     BUFFER_IN_GENERATION = "buffer-in-generation"
@@ -57,6 +67,9 @@ class Switch(StrEnum):
     # Of two writers of a key of an uncommitted index, the second records nothing; or is refused.
     SILENT_KEYS = "silent-keys"
     HARD_KEYS = "hard-keys"
+    # The same of a child and its parent: the second writer records nothing. A block does not compare its own rows.
+    SILENT_REFERENCES = "silent-references"
+    OWN_REFERENCES_UNCHECKED = "own-references-unchecked"
     # A rebased commit is not checked by the newest version.
     UNCHECKED_REBASE = "unchecked-rebase"
     # The block's own rows have no entries in its new index; or remove those of the rows at its first snapshot.

@@ -28,6 +28,7 @@ class Speaker:
         self._program = program
         self._elements = program.elements
         self._named = [e for e in self._elements if _is_told(e) and len(set(self._states(e))) > 1]
+        self._has_many = len(program.starts) > 1
 
     def _states(self, element: Element) -> list[SchemaState]:
         return [self._program.state(n, element) for n in range(len(self._program.versions))]
@@ -69,22 +70,42 @@ class Speaker:
         gone = [f"{self.element(e)} {SchemaState.ABSENT}" for e in self._named if e not in states]
         return f"version {number} ({', '.join([*told, *gone])})"
 
+    def publication(self, instruction: Instruction) -> str:
+        number = self._program.alone(instruction)
+        if not self._has_many:
+            return self.version(number)
+        # The others are published by the other job.
+        own = [e for e in self._named if self._is_changed_by(e, instruction.job)]
+        return f"a version with {', '.join(f'{self.element(e)} {self._program.state(number, e)}' for e in own)}"
+
+    def _is_changed_by(self, element: Element, job: int) -> bool:
+        versions = {0, *(self._program.alone(i) for i in self._program.instructions if i.job == job)}
+        return len({self._program.state(number, element) for number in versions}) > 1
+
+    def raised_to(self, instruction: Instruction) -> str:
+        return "the newest version" if self._has_many else f"version {instruction.version}"
+
     def step(self, position: int) -> str:
         instruction = self._program.instructions[position]
-        return f"the job {_STEPS[instruction.act](self, instruction)}"
+        return f"{self.job(position)} {_STEPS[instruction.act](self, instruction)}"
 
     def failed(self, position: int) -> str:
         act = self._program.instructions[position].act
         what = {Act.BACKFILL: "backfill", Act.VALIDATE: "validation"}.get(act, "publication")
-        return f"the job's {what} finds a row that does not allow the change: the change is rolled back"
+        return f"{self.job(position)}'s {what} finds a row that does not allow the change: the change is rolled back"
+
+    def canceled(self, position: int) -> str:
+        return f"{self.job(position)} is cancelled" if self._has_many else "the change is cancelled"
+
+    def job(self, position: int) -> str:
+        number = self._program.instructions[position].job
+        return f"the {('first', 'second')[number]} job" if self._has_many else "the job"
 
 
 _STEPS: dict[Act, Callable[[Speaker, Instruction], str]] = {
-    Act.RAISE: lambda s, i: f"raises min_version to version {i.version}; R is the sequence of the raise",
+    Act.RAISE: lambda s, i: f"raises min_version to {s.raised_to(i)}; R is the sequence of the raise",
     Act.SNAPSHOT: lambda s, i: "takes the head as R, without a raise",
-    Act.PUBLISH: lambda s, i: (
-        f"publishes {s.version(i.version)}" + (", and raises min_version to it" if i.tables else "")
-    ),
+    Act.PUBLISH: lambda s, i: f"publishes {s.publication(i)}" + (", and raises min_version to it" if i.tables else ""),
     Act.BACKFILL: lambda s, i: "reads the rows at R and attaches what it has built",
     Act.VALIDATE: lambda s, i: "looks at the rows at R and finds nothing wrong",
     Act.COLLECT: lambda s, i: "deletes the data of what was dropped",
@@ -167,7 +188,7 @@ def say_common(speaker: Speaker, label: Label, who: str) -> str:
         case "refused":
             return f"{who} commits; it is refused, since its version is below min_version"
         case "cancel":
-            return "the change is cancelled"
+            return speaker.canceled(label[1] if len(label) > 1 else 0)
         case "stop":
             return "the job's worker is stopped; another takes the job over"
         case "turned away":

@@ -10,16 +10,8 @@ from sqlglot import exp
 from seachange import errors
 from seachange.sql.translate.duck_errors import ARGUMENT_PHRASES
 from seachange.sql.translate.guard import function_name
-from seachange.sql.translate.mapped.trees import IS_JSON, Rewrite, arguments, call, spread_list, text_value
+from seachange.sql.translate.mapped.trees import IS_JSON, Rewrite, arguments, call, our, spread_list, text_value
 from seachange.storage.duck_functions import PREFIX
-
-
-def _json_typeof(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "json_typeof", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
-
-
-def _json_array_length(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "json_length", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
 
 
 def _document(value: exp.Expr, kind: str) -> exp.Expr:
@@ -148,10 +140,6 @@ def _strip_nulls(node: exp.Func) -> exp.Expr:
     return _as_jsonb(call(PREFIX + "json_strip_nulls", exp.cast(document.copy(), exp.DType.TEXT)))
 
 
-def _pretty(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "json_pretty", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
-
-
 def _every(node: exp.Func) -> exp.Expr:
     return call("bool_and", *arguments(node))
 
@@ -210,13 +198,13 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "array_to_json": _to_json,
     "every": _every,
     "j_s_o_n_strip_nulls": _strip_nulls,
-    "json_array_length": _json_array_length,
+    "json_array_length": our("json_length", of_text=True),
     "json_build_array": _build_array,
     "json_build_object": _build_object,
     "json_extract_path": _json_path_document,
     "json_extract_path_text": _json_path_text,
-    "json_typeof": _json_typeof,
-    "jsonb_array_length": _json_array_length,
+    "json_typeof": our("json_typeof", of_text=True),
+    "jsonb_array_length": our("json_length", of_text=True),
     "jsonb_build_array": _build_array,
     "jsonb_build_object": _build_object,
     "jsonb_extract_path": _json_path_document,
@@ -229,13 +217,13 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "jsonb_path_match": _path_truth,
     "jsonb_path_query_array": _path_array,
     "jsonb_path_query_first": _path_first,
-    "jsonb_pretty": _pretty,
+    "jsonb_pretty": our("json_pretty", of_text=True),
     "jsonb_set": _set,
     "jsonb_set_lax": _set_lax,
     "match_against": _path_operator,
     PREFIX + "path_items": path_items,
     "jsonb_strip_nulls": _strip_nulls,
-    "jsonb_typeof": _json_typeof,
+    "jsonb_typeof": our("json_typeof", of_text=True),
     "pg_json_object": _object_of_texts,
     "row_to_json": _to_json,
     "to_json": _to_json,

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.translate.guard import function_name
-from seachange.sql.translate.mapped.trees import ITEM_CALL, Rewrite, arguments, call, number, whole_value
+from seachange.sql.translate.mapped.trees import ITEM_CALL, Rewrite, arguments, call, number, our, whole_value
 from seachange.storage.duck_functions import PREFIX
 
 # Functions that give lists, by the names that sqlglot gives them; all others, and operators, give none.
@@ -133,19 +133,10 @@ def _is_list(node: exp.Expr) -> bool | None:
             return None
 
 
-def _array_remove(node: exp.Func) -> exp.Expr:
-    """DuckDB's leaves NULLs out, and everything if NULL is to go."""
-    return call(PREFIX + "removed", node.this, node.expression)
-
-
 def _array_length(node: exp.Func) -> exp.Expr:
     if (whole_value(node.expression) or 1) != 1:
         return exp.cast(exp.null(), exp.DType.INT)
     return call("nullif", call("len", node.this), number(0))
-
-
-def _array_cat(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "joined", node.this, *node.expressions)
 
 
 def _array_lower(node: exp.Func) -> exp.Expr:
@@ -153,22 +144,10 @@ def _array_lower(node: exp.Func) -> exp.Expr:
     return exp.case().when(exp.GT(this=length, expression=number(0)), number(1))
 
 
-def _array_ndims(node: exp.Func) -> exp.Expr:
-    return _array_lower(node)
-
-
 def _trim_array(node: exp.Func) -> exp.Expr:
     listed, count = node.expressions
     kept = exp.Sub(this=call("len", listed), expression=exp.paren(count.copy()))
     return call("list_slice", listed, number(1), kept)
-
-
-def _array_positions(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "positions", *arguments(node))
-
-
-def _array_replace(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "replaced", *arguments(node))
 
 
 def _array_position(node: exp.Func) -> exp.Expr:
@@ -178,19 +157,11 @@ def _array_position(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "position_from", node.this, node.expression, start)
 
 
-def _array_dims(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "dimensions", node.expressions[0])
-
-
 def _array_fill(node: exp.Func) -> exp.Expr:
     value, sizes, *bounds = node.expressions
     if bounds or (isinstance(sizes, exp.Array) and len(sizes.expressions) != 1):
         raise errors.FeatureNotSupported(feature="array_fill of several dimensions or other bounds", instead="")
     return call(PREFIX + "filled", value, call("list_extract", sizes, number(1)))
-
-
-def _shuffle(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "shuffled", *arguments(node))
 
 
 def _sample(node: exp.Func) -> exp.Expr:
@@ -199,17 +170,18 @@ def _sample(node: exp.Func) -> exp.Expr:
 
 
 REWRITES: Final[dict[str, Rewrite]] = {
-    "array_concat": _array_cat,
-    "array_dims": _array_dims,
+    "array_concat": our("joined"),
+    "array_dims": our("dimensions"),
     "array_position": _array_position,
     "array_fill": _array_fill,
     "array_lower": _array_lower,
-    "array_ndims": _array_ndims,
-    "array_positions": _array_positions,
-    "array_remove": _array_remove,
-    "array_replace": _array_replace,
+    "array_ndims": _array_lower,
+    "array_positions": our("positions"),
+    # DuckDB's leaves NULLs out, and everything if NULL is to go.
+    "array_remove": our("removed"),
+    "array_replace": our("replaced"),
     "array_sample": _sample,
-    "array_shuffle": _shuffle,
+    "array_shuffle": our("shuffled"),
     "array_size": _array_length,
     "trim_array": _trim_array,
 }

@@ -8,8 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange.sql.translate.duck_errors import ARGUMENT_PHRASES
-from seachange.sql.translate.guard import function_name
-from seachange.sql.translate.mapped.trees import Rewrite, arguments, call, number, spread_list, whole_value
+from seachange.sql.translate.mapped.trees import Rewrite, arguments, call, number, our, spread_list, whole_value
 from seachange.storage.duck_functions import COMPLAIN, PREFIX
 from seachange.values.types import NUMERIC_DEFAULT
 
@@ -107,10 +106,6 @@ def _sum_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return exp.paren(total) if total is not None else number(0)
 
 
-def _decimals(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + function_name(node), exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
-
-
 def _trim_scale(node: exp.Func) -> exp.Expr:
     """Without digits of its own, a numeric shows none that it does not need."""
     return exp.cast(node.expressions[0].copy(), exp.DataType.build("DECIMAL({},{})".format(*NUMERIC_DEFAULT)))
@@ -138,10 +133,6 @@ def _random_normal(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "random_normal", mean, deviation)
 
 
-def _degrees(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + function_name(node), *node.expressions)
-
-
 def divide_whole(node: exp.IntDiv) -> exp.Expr:
     """div: without what is left over."""
     rest = exp.Mod(this=exp.paren(node.this.copy()), expression=exp.paren(node.expression.copy()))
@@ -152,9 +143,9 @@ def divide_whole(node: exp.IntDiv) -> exp.Expr:
 _IN_DEGREES: Final = ("acosd", "asind", "atan2d", "atand", "cosd", "cotd", "sind", "tand")
 
 REWRITES: Final[dict[str, Rewrite]] = {
-    **dict.fromkeys((*_IN_DEGREES, "erf", "erfc"), _degrees),
-    "min_scale": _decimals,
-    "scale": _decimals,
+    **{name: our(name) for name in (*_IN_DEGREES, "erf", "erfc")},
+    "min_scale": our("min_scale", of_text=True),
+    "scale": our("scale", of_text=True),
     "trim_scale": _trim_scale,
     "width_bucket": _width_bucket,
     "acos": _arc,

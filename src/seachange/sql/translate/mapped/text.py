@@ -10,7 +10,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.sql.translate.guard import function_name
 from seachange.sql.translate.mapped.regexps import matched, translate_pattern
-from seachange.sql.translate.mapped.trees import Rewrite, call, number, spread_list, text_value, whole_value
+from seachange.sql.translate.mapped.trees import Rewrite, call, number, our, spread_list, text_value, whole_value
 from seachange.sql.translate.quantified import is_quantified
 from seachange.storage.duck_functions import PREFIX
 
@@ -121,20 +121,8 @@ def _decode(node: exp.Func) -> exp.Expr:
     raise errors.InvalidParameterValue(detail=f'unrecognized encoding: "{form}"')
 
 
-def _size_bytes(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "size_bytes", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
-
-
-def _hash(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "hashtext", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
-
-
 def _to_ascii(node: exp.Func) -> exp.Expr:
     raise errors.FeatureNotSupported(feature="to_ascii from UTF8", instead="Use normalize and translate.")
-
-
-def _to_hex(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "hex", node.this)
 
 
 def _string_to_array(node: exp.Func) -> exp.Expr:
@@ -267,10 +255,6 @@ def _normalize(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "normalize", node.this, exp.Literal.string(name))
 
 
-def _plain_call(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + function_name(node), *node.expressions)
-
-
 def _string_parts(node: exp.Func) -> exp.Expr:
     text, separator, *null = node.expressions
     split = exp.StringToArray(this=text.copy(), expression=separator.copy(), null=null[0].copy() if null else None)
@@ -290,9 +274,9 @@ REWRITES: Final[dict[str, Rewrite]] = {
     **dict.fromkeys(("s_h_a2_digest", "sha224", "sha384", "sha512"), _digest),
     "decode": _decode,
     "encode": _encode,
-    "hashtext": _hash,
-    "hex": _to_hex,
-    "pg_size_bytes": _size_bytes,
+    "hashtext": our("hashtext", of_text=True),
+    "hex": our("hex"),
+    "pg_size_bytes": our("size_bytes", of_text=True),
     "to_ascii": _to_ascii,
     "initcap": _initcap,
     "length": _length,
@@ -302,10 +286,10 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "get_bit": _get_bit,
     "getbit": _get_bit,
     "normalize": _normalize,
-    "parse_ident": _plain_call,
+    "parse_ident": our("parse_ident"),
     "set_bit": _set_bits,
     "set_byte": _set_bits,
-    "unistr": _plain_call,
+    "unistr": our("unistr"),
     PREFIX + "string_parts": _string_parts,
     "split_part": _split_part,
     "string_to_array": _string_to_array,

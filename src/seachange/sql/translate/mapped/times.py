@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.translate.guard import function_name
-from seachange.sql.translate.mapped.trees import Rewrite, arguments, call
+from seachange.sql.translate.mapped.trees import Rewrite, arguments, call, our
 from seachange.storage.duck_functions import PREFIX
 
 _FRACTIONS: Final = {"SECOND": 1_000_000, "SECONDS": 1_000_000, "MILLISECOND": 1_000, "MILLISECONDS": 1_000}
@@ -25,10 +25,6 @@ def _extract(node: exp.Func) -> exp.Expr:
     return exp.paren(exp.Div(this=micros, expression=exp.Literal.number(f"{divisor}.0"), typed=False))
 
 
-def _to_char(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "to_char", *arguments(node))
-
-
 def _to_date(node: exp.Func) -> exp.Expr:
     return exp.cast(call(PREFIX + "read_moment", *arguments(node)), exp.DType.DATE)
 
@@ -42,10 +38,6 @@ def _to_timestamp(node: exp.Func) -> exp.Expr:
 def _justify(node: exp.Func) -> exp.Expr:
     made = call(PREFIX + function_name(node), exp.cast(node.this.copy(), exp.DType.TEXT))
     return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
-
-
-def _to_number(node: exp.Func) -> exp.Expr:
-    return call(PREFIX + "read_number", *arguments(node))
 
 
 _TIME_OF_DAY: Final = "Dy Mon DD HH24:MI:SS.US YYYY UTC"
@@ -148,10 +140,10 @@ REWRITES: Final[dict[str, Rewrite]] = {
     **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),
     "pg_date_add": _shift,
     "pg_date_subtract": _shift,
-    "pg_to_char": _to_char,
+    "pg_to_char": our("to_char"),
     "timeofday": _time_of_day,
     "pg_to_date": _to_date,
-    "pg_to_number": _to_number,
+    "pg_to_number": our("read_number"),
     "timestamp_trunc": _truncate,
     "timezone": _at_zone,
     "pg_to_timestamp": _to_timestamp,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from sqlglot import exp
+
+from seachange.storage.duck_functions import PREFIX
 
 Rewrite = Callable[[exp.Func], exp.Expr]
 
@@ -65,3 +68,15 @@ def spread_list(values: Sequence[exp.Expr]) -> exp.Expr | None:
 
 def arguments(node: exp.Func) -> list[exp.Expr]:
     return [argument.copy() for argument in node.expressions]
+
+
+def our(name: str, of_text: bool = False) -> Rewrite:
+    """A function of ours with the same arguments, or with the text of the first one."""
+    return partial(_call_ours, PREFIX + name, of_text)
+
+
+def _call_ours(name: str, of_text: bool, node: exp.Func) -> exp.Expr:
+    if of_text:
+        return call(name, exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
+    # sqlglot has nodes with named arguments for some functions.
+    return call(name, *(node.expressions if isinstance(node, exp.Anonymous) else node.iter_expressions()))

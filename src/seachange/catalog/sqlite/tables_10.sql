@@ -1,0 +1,3 @@
+-- Checksums of descriptors; rows of an older program have none.
+
+ALTER TABLE descriptor_version ADD COLUMN checksum INTEGER;

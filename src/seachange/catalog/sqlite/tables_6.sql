@@ -1,0 +1,2 @@
+-- Layouts are stored as differences, which an older program cannot read.
+-- The tables stay as they are.

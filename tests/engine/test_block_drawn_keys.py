@@ -1,0 +1,248 @@
+"""Keys on columns whose values are drawn in the same transaction block, and tables that lose their primary key."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.model.schema.descriptor import Table
+from tests.engine.test_block_changes import begin, refused, rows, run_until_killed
+from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.support.judge import inspect
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+
+Sessions = tuple[Session, Session]
+ROWS = 50
+BULK = 5_000
+# Statements that take two changes, and those that do the same one by one.
+ADDED = {
+    "uuid unique": ("alter table a add n uuid unique default gen_random_uuid()",),
+    "serial unique": ("alter table a add n serial unique",),
+    "identity, then index": (
+        "alter table a add n bigint generated always as identity",
+        "create index on a (x)",
+        "create unique index on a (n)",
+    ),
+    "primary key in the place of another": (
+        "alter table a drop constraint a_pkey cascade, add column n uuid primary key default gen_random_uuid()",
+    ),
+}
+LOST = ["alter table a drop constraint a_pkey cascade", "alter table a drop column id cascade"]
+
+
+@pytest.fixture
+def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
+    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
+    session = Session(here)
+    session.execute("create table a (id int primary key, x int, y text)")
+    session.execute("create table c (id int primary key, a int references a)")
+    session.execute("create index a_x on a (x)")
+    session.execute(f"insert into a select i, i, 'r' || i from generate_series(1, {ROWS}) g (i)")
+    session.execute("insert into c values (1, 1), (2, 2)")
+    session.close()
+    yield here, there
+    there.close()
+    here.close()
+
+
+@pytest.fixture
+def sessions(nodes: tuple[Node, Node]) -> Iterator[Sessions]:
+    """The block, and another session, on two nodes."""
+    block, other = (Session(node) for node in nodes)
+    yield block, other
+    other.close()
+    block.close()
+
+
+def write_own(block: Session, bulk: bool) -> None:
+    block.execute("insert into a values (100, 100, 'own')")
+    block.execute("update a set y = 'own' where id = 3")
+    block.execute("delete from a where id = 4")
+    if bulk:
+        block.execute(f"insert into a select i, i, 'own' from generate_series(1001, {1000 + BULK}) g (i)")
+
+
+def write_others(other: Session) -> None:
+    other.execute("insert into a values (200, 200, 'other')")
+    other.execute("update a set y = 'other' where id = 5")
+    other.execute("update a set x = -x where id between 20 and 30")
+    other.execute("delete from a where id = 6")
+    other.execute("insert into c values (3, 7)")
+
+
+def table(session: Session) -> Table:
+    """The published version."""
+    session.node.read_head()
+    return next(t for t in session.node.epoch.schemas.newest.by_id.values() if t.name == "a")
+
+
+@pytest.mark.parametrize("bulk", [False, True], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("added", ADDED)
+def test_key_on_drawn_values(sessions: Sessions, added: str, bulk: bool):
+    block, other = sessions
+    begin(block)
+    write_own(block, bulk)
+    for statement in ADDED[added]:
+        block.execute(statement)
+    write_others(other)
+    block.execute("insert into a values (101, 101, 'own')")
+    ((n,),) = rows(block, "select n from a where x = 7")
+    block.execute(f"update a set y = 'found' where n = '{n}'")
+    assert rows(other, "select column_name from information_schema.columns where table_name = 'a'") == [
+        ("id",),
+        ("x",),
+        ("y",),
+    ]
+    kept = rows(block, "select x, n from a where x between 8 and 15 order by x")
+    block.execute("commit")
+    count = ROWS + 1 + (BULK if bulk else 0)
+    for session in sessions:
+        assert rows(session, "select count(*), count(distinct n) from a") == [(count, count)]
+        assert rows(session, f"select x, y from a where n = '{n}'") == [(7, "found")]
+        assert rows(session, "select x, n from a where x between 8 and 15 order by x") == kept
+        assert rows(session, "select x, y from a where x in (3, 4, 5, 6, 200) order by x") == [
+            (3, "own"),
+            (5, "other"),
+            (200, "other"),
+        ]
+    with refused("428C9" if "identity" in added else "23505"):
+        other.execute(f"insert into a (id, n) values (300, '{n}')")
+    assert inspect(block.node) == []
+
+
+def test_values_of_rows_that_others_change_are_kept(sessions: Sessions):
+    block, other = sessions
+    begin(block)
+    block.execute("alter table a add n serial")
+    before = rows(block, "select id, n from a order by id")
+    other.execute("update a set y = 'other' where id < 10")
+    other.execute("update a set x = x + 1000")
+    assert rows(block, "select id, n from a order by id") == before
+    block.execute("commit")
+    assert rows(other, "select id, n from a order by id") == before
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("bulk", [False, True], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("lost", LOST)
+def test_table_loses_its_primary_key(sessions: Sessions, lost: str, bulk: bool):
+    block, other = sessions
+    begin(block)
+    write_own(block, bulk)
+    block.execute(lost)
+    write_others(other)
+    with refused("23505"):
+        other.execute("insert into a values (200, 1, 'other')")
+    columns, x = ("x, y", "") if "column" in lost else ("id, x, y", "100, ")
+    block.execute(f"insert into a ({columns}) values ({x}100, 'twice')")
+    assert rows(block, "select count(*) from a where x = 100") == [(2,)]
+    block.execute("commit")
+    assert rows(other, "select count(*) from a") == [(ROWS + 1 + (BULK if bulk else 0),)]
+    other.execute(f"insert into a ({columns}) values ({x}200, 'twice')")
+    assert rows(other, "select y from a where x in (3, 4, 5, 6, 200) order by y") == [
+        ("other",),
+        ("other",),
+        ("own",),
+        ("twice",),
+    ]
+    assert rows(other, "select conname from pg_constraint where conname in ('a_pkey', 'c_a_fkey')") == []
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("change", [*(first for first, *_ in ADDED.values()), *LOST])
+@pytest.mark.parametrize("end", ["rollback", "rollback to s"])
+def test_nothing_shows_after_rollback(sessions: Sessions, change: str, end: str):
+    block, other = sessions
+    begin(block)
+    write_own(block, bulk=False)
+    block.execute("savepoint s")
+    block.execute(change)
+    write_others(other)
+    block.execute(end)
+    left = table(other)
+    assert [column.name for column in left.columns] == ["id", "x", "y"]
+    assert [index.name for index in (*left.indexes, *left.coming)] == ["a_pkey", "a_x"]
+    is_kept = end == "rollback to s"
+    if is_kept:
+        block.execute("update a set y = y || '!' where id in (3, 5)")
+        block.execute("commit")
+    own = "own!" if is_kept else "r3"
+    assert rows(other, "select id, y from a where id in (3, 5) order by id") == [
+        (3, own),
+        (5, "other!" if is_kept else "other"),
+    ]
+    with refused("23505"):
+        other.execute("insert into a values (200, 1, 'other')")
+    with refused("23503"):
+        other.execute("delete from a where id = 1")
+    other.execute(change)
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("change", [*(first for first, *_ in ADDED.values()), LOST[0]])
+def test_rows_of_the_block_stay_locked(sessions: Sessions, change: str):
+    """Also those that were written before the rows were moved to another index."""
+    block, other = sessions
+    begin(block)
+    block.execute("update a set y = 'own' where id = 3")
+    block.execute("select 1 from a where id = 4 for update")
+    block.execute(change)
+    for id_ in (3, 4):
+        other.execute("set lock_timeout = '50ms'")
+        with refused("55P03"):
+            other.execute(f"update a set y = 'other' where id = {id_}")
+    block.execute("commit")
+    other.execute("update a set y = y || ' other' where id = 3")
+    assert rows(other, "select y from a where x = 3") == [("own other",)]
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("fault", ["job.attached", "job.published", "block.built"])
+@pytest.mark.parametrize("change", [ADDED["serial unique"][0], LOST[0]])
+def test_killed_change_leaves_nothing(place: Place, nodes: tuple[Node, Node], change: str, fault: str):
+    """Before, at and after the point from which on the rewritten rows stay."""
+    run_until_killed(place, fault, f"begin; update a set y = 'own' where id = 3; {change}; commit")
+    other = Session(nodes[1])
+    wait_until(lambda: len(table(other).columns) == 3 and not table(other).coming, "the change to be reverted")
+    assert rows(other, "select count(*), max(y) from a where id between 1 and 50") == [(ROWS, "r9")]
+    other.execute(change)
+    assert rows(other, "select count(*) from a") == [(ROWS,)]
+    other.close()
+    assert inspect(nodes[0]) == []
+
+
+def test_second_column_after_a_lost_key_has_no_key(sessions: Sessions):
+    """The rows are on their way to another primary index, so that others do not find the values of the column."""
+    block, other = sessions
+    begin(block)
+    block.execute(LOST[0])
+    with refused("0A000"):
+        block.execute("alter table a add n serial unique")
+    block.execute("rollback")
+    other.execute(LOST[0])
+    assert inspect(block.node) == []
+
+
+def test_block_that_goes_back_past_moved_rows_keeps_its_changes(sessions: Sessions):
+    """Rows are not moved after a savepoint if the block has changed the table before it."""
+    block, other = sessions
+    begin(block)
+    block.execute("alter table a add m int default 5")
+    block.execute("update a set m = 6 where id = 3")
+    block.execute("savepoint s")
+    block.execute("alter table a add n serial")
+    block.execute("rollback to s")
+    other.execute("update a set y = 'other' where id = 5")
+    block.execute("update a set m = 7 where id = 5")
+    block.execute("commit")
+    assert rows(other, "select id, y, m from a where id in (3, 4, 5) order by id") == [
+        (3, "r3", 6),
+        (4, "r4", 5),
+        (5, "other", 7),
+    ]
+    assert inspect(block.node) == []
