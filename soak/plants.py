@@ -8,6 +8,7 @@ from typing import Any
 
 from seachange.catalog.postgres import PostgresCatalog
 from seachange.catalog.sqlite import SqliteCatalog
+from seachange.engine.constraints import computed_values, foreign_key, uncommitted
 from seachange.engine.transaction.transaction import Transaction
 
 
@@ -50,6 +51,19 @@ def _frozen(start_statement: Callable[..., Any]) -> Callable[..., Any]:
     return start_once
 
 
+def plant_unchecked_constraints() -> None:
+    """Sessions do not record that they violate a constraint which a block has not committed yet."""
+    for module in (uncommitted, foreign_key, computed_values):
+        _replace(module, "record", _ignored)
+
+
+def _ignored(_record: Callable[..., Any]) -> Callable[..., Any]:
+    def ignore(*_: Any) -> None:
+        pass
+
+    return ignore
+
+
 def _replace(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     setattr(owner, name, wrap(getattr(owner, name)))
 
@@ -58,4 +72,5 @@ PLANTS: dict[str, Callable[[], None]] = {
     "fence-off": plant_fence_off,
     "frozen-snapshot": plant_frozen_snapshot,
     "no-conflicts": plant_no_conflicts,
+    "unchecked-constraints": plant_unchecked_constraints,
 }

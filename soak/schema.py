@@ -16,7 +16,8 @@ ACCOUNTS = 8
 BALANCE = 1_000
 KINDS_KEPT, KINDS_MAX = 6, 9
 SLOTS_SHARED = 100
-SLOT_BAD = 2_000_000_000
+# Above every id, which a client that is started late begins high.
+SLOT_BAD = 2_000_000_000_000
 EXTRA_COLUMNS = ("x0", "x1", "x2")
 
 STATEMENTS = (
@@ -27,7 +28,7 @@ STATEMENTS = (
     "amount int not null)",
     "create table kinds (id int primary key, name text)",
     "create table items (id bigint primary key, round int not null, code text not null, qty int not null, "
-    "slot int, kind int, note text, size int)",
+    "slot bigint, kind int, note text, size int)",
     "create table side (id bigint, n int)",
     f"insert into accounts select i, {BALANCE}, 'owner ' || i from generate_series(0, {ACCOUNTS - 1}) g(i)",
     f"insert into opening select i, {BALANCE} from generate_series(0, {ACCOUNTS - 1}) g(i)",

@@ -75,7 +75,7 @@ _EXPRESSIONS: Mapping[str, Callable[[Row], Any]] = {
 # By the name of the constraint, without its number.
 _CHECKS: Mapping[str, Callable[[Row], bool]] = {
     "sure_items_c": lambda row: row["qty"] >= 0,
-    "may_items_c": lambda row: row["slot"] is None or row["slot"] < 2_000_000_000,
+    "may_items_c": lambda row: row["slot"] is None or row["slot"] < 2_000_000_000_000,
 }
 
 

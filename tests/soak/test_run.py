@@ -32,7 +32,7 @@ def test_short_soak_finds_no_violation(catalog: str):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("catalog", ["sqlite", "postgresql"])
-@pytest.mark.parametrize("plant", ["fence-off", "frozen-snapshot", "no-conflicts"])
+@pytest.mark.parametrize("plant", ["fence-off", "frozen-snapshot", "no-conflicts", "unchecked-constraints"])
 def test_planted_defect_is_found_within_a_minute(catalog: str, plant: str):
     """It ends with the first violation."""
     done = soak("--seconds", "60", "--catalog", catalog, "--plant", plant)
