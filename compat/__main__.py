@@ -16,7 +16,7 @@ from pathlib import Path
 from compat.catalogue import CLIENTS, Client
 from compat.environment import HOME, ROOT, Unavailable
 from compat.expected import KNOWN_FAILURES
-from compat.servers import serve_postgresql, serve_seachange
+from compat.servers import Inconsistent, serve_postgresql, serve_seachange
 from compat.table import Cell, Verdict, as_markdown, as_text, judge
 
 CLIENT_SECONDS_MAX = 240
@@ -57,10 +57,13 @@ def _try_once(client: Client, command: list[str], control: bool) -> list[Cell]:
     server: AbstractContextManager[str] = serve_postgresql() if control else serve_seachange()
     log = HOME / f"{client.module}.log"
     cells = []
-    with server as url, log.open("w") as errors:
-        for line in run(command, url, errors.fileno()):
-            found = json.loads(line)
-            cells.append(judge(client.name, found["feature"], found["problem"], known))
+    try:
+        with server as url, log.open("w") as errors:
+            for line in run(command, url, errors.fileno()):
+                found = json.loads(line)
+                cells.append(judge(client.name, found["feature"], found["problem"], known))
+    except Inconsistent as problem:
+        cells.append(Cell(client.name, "seachange check", Verdict.FAILS, str(problem)))
     return cells
 
 

@@ -18,13 +18,20 @@ ROLE = DATABASE = "seachange"
 PASSWORD = "secret"
 CONTROL_VERSION = 18
 STOP_SECONDS_MAX = 60
+CHECK_SECONDS_MAX = 120
+_PROBLEM_CHARACTERS = 300
+_SEACHANGE = (sys.executable, "-m", "seachange.cli.main")
+
+
+class Inconsistent(Exception):
+    """`seachange check` has found problems in the database that a client leaves."""
 
 
 @contextmanager
 def serve_seachange() -> Iterator[str]:
-    """The URL of a server with a new database."""
+    """The URL of a server with a new database, which is checked when the server has ended."""
     with tempfile.TemporaryDirectory(prefix="seachange-compat-") as folder:
-        command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", folder, "--listen", "127.0.0.1:0"]
+        command = [*_SEACHANGE, "serve", "--data", folder, "--listen", "127.0.0.1:0"]
         environment = {**os.environ, "SEACHANGE_PASSWORD": PASSWORD}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
             assert process.stdout is not None
@@ -37,6 +44,14 @@ def serve_seachange() -> Iterator[str]:
             finally:
                 process.terminate()
                 process.wait(STOP_SECONDS_MAX)
+        check_database(folder)
+
+
+def check_database(folder: str) -> None:
+    command = [*_SEACHANGE, "check", "--data", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHECK_SECONDS_MAX)
+    if done.returncode != 0:
+        raise Inconsistent(" ".join((done.stdout + done.stderr).split())[:_PROBLEM_CHARACTERS])
 
 
 @contextmanager

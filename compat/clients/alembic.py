@@ -16,6 +16,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 
 from compat.features import Features, expect
+from compat.load import expect_migrated, expect_nothing_left
 
 feature = Features()
 
@@ -53,6 +54,39 @@ REVISIONS = (
         "    op.drop_table('book')",
     ),
 )
+# With the environment that `alembic init` creates: all of an upgrade is one transaction.
+DEFAULT_ENVIRONMENT = ENVIRONMENT.replace(", transaction_per_migration=True", "")
+SHOP_REVISIONS = (
+    (
+        "op.create_table('customer', sa.Column('id', sa.Integer, primary_key=True),\n"
+        "        sa.Column('visits', sa.Integer, nullable=False))\n"
+        "    op.create_table('purchase', sa.Column('id', sa.BigInteger, primary_key=True),\n"
+        "        sa.Column('customer_id', sa.Integer, nullable=False), sa.Column('code', sa.Text, nullable=False),\n"
+        "        sa.Column('amount', sa.Integer, nullable=False))",
+        "pass",
+    ),
+    (
+        "op.add_column('purchase', sa.Column('region', sa.String(10), server_default='eu'))\n"
+        "    op.execute(\"update purchase set region = 'us' where customer_id % 2 = 0\")\n"
+        "    op.alter_column('purchase', 'region', nullable=False)\n"
+        "    op.create_index('purchase_code', 'purchase', ['code'], unique=True)\n"
+        "    op.create_foreign_key('purchase_customer', 'purchase', 'customer', ['customer_id'], ['id'])\n"
+        "    op.alter_column('purchase', 'amount', type_=sa.Numeric(12, 2), existing_type=sa.Integer)\n"
+        "    op.add_column('customer', sa.Column('level', sa.Integer))\n"
+        "    op.execute('update customer set level = id % 3')\n"
+        "    op.alter_column('customer', 'level', nullable=False, server_default='0')",
+        "pass",
+    ),
+    (
+        "op.add_column('purchase', sa.Column('half', sa.Integer))\n"
+        "    op.execute('update purchase set half = amount / 2, code = upper(code)')\n"
+        "    op.create_index('purchase_half', 'purchase', ['half'])\n"
+        "    op.alter_column('purchase', 'amount', type_=sa.Text, postgresql_using='amount::text')\n"
+        "    op.drop_constraint('purchase_customer', 'purchase')\n"
+        "    op.create_index('purchase_once', 'purchase', ['customer_id'], unique=True)",
+        "pass",
+    ),
+)
 
 
 def engine_of(url: str) -> sa.Engine:
@@ -60,12 +94,14 @@ def engine_of(url: str) -> sa.Engine:
 
 
 @contextmanager
-def project(url: str) -> Iterator[Config]:
+def project(
+    url: str, environment: str = ENVIRONMENT, revisions: tuple[tuple[str, str], ...] = REVISIONS
+) -> Iterator[Config]:
     """A folder of revisions as `alembic init` and `alembic revision` create it."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "versions").mkdir()
-        (Path(folder) / "env.py").write_text(ENVIRONMENT)
-        for number, (upgrade, downgrade) in enumerate(REVISIONS, 1):
+        (Path(folder) / "env.py").write_text(environment)
+        for number, (upgrade, downgrade) in enumerate(revisions, 1):
             before = repr(f"r{number - 1}") if number > 1 else None
             text = (
                 f"import sqlalchemy as sa\nfrom alembic import op\n\nrevision = 'r{number}'\ndown_revision = {before}\n"
@@ -152,6 +188,21 @@ def downgrade(url: str) -> None:
     with project(url) as config:
         command.downgrade(config, "base")
     expect(sa.inspect(engine_of(url)).get_table_names(), ["alembic_version"])
+
+
+@feature("upgrade of tables with rows, under load")
+def upgrade_under_load(url: str) -> None:
+    with engine_of(url).begin() as connection:
+        connection.execute(sa.text("drop table alembic_version"))
+    with project(url, DEFAULT_ENVIRONMENT, SHOP_REVISIONS) as config:
+        command.upgrade(config, "r1")
+        expect_migrated(url, lambda: command.upgrade(config, "r2"))
+
+
+@feature("a revision that fails half-way leaves nothing, under load")
+def failing_under_load(url: str) -> None:
+    with project(url, DEFAULT_ENVIRONMENT, SHOP_REVISIONS) as config:
+        expect_nothing_left(url, lambda: command.upgrade(config, "r3"), sa.exc.IntegrityError)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,16 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import IntegrityError, connection, migrations, models, transaction
+from django.test import override_settings
 
 from compat.features import Check, Features, expect
+from compat.load import expect_migrated, expect_nothing_left
 
 feature = Features()
 MIGRATIONS = "migrations_of_library"
+# The shop is migrated by its own features.
+MIGRATION_MODULES = {"library": MIGRATIONS, "shop": None}
+SHOP = {**MIGRATION_MODULES, "shop": "compat.clients.shop.migrations"}
 CONTRIBUTED = ("contenttypes", "auth", "sessions", "admin", "sites", "redirects", "flatpages")
 
 
@@ -37,8 +42,12 @@ def configure(url: str) -> None:
                 "PORT": parts.port,
             }
         },
-        INSTALLED_APPS=[*(f"django.contrib.{name}" for name in (*CONTRIBUTED, "postgres")), "compat.clients.library"],
-        MIGRATION_MODULES={"library": MIGRATIONS},
+        INSTALLED_APPS=[
+            *(f"django.contrib.{name}" for name in (*CONTRIBUTED, "postgres")),
+            "compat.clients.library",
+            "compat.clients.shop",
+        ],
+        MIGRATION_MODULES=MIGRATION_MODULES,
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
         USE_TZ=True,
         SITE_ID=1,
@@ -212,6 +221,19 @@ def data_migrations(url: str) -> None:
         operation.database_forwards("library", editor, state, state)
     author_model = model("Author")
     expect(author_model.objects.filter(name="Borges").count(), 1)
+
+
+@checked("migrate of tables with rows, under load")
+def migrate_under_load(url: str) -> None:
+    with override_settings(MIGRATION_MODULES=SHOP):
+        call_command("migrate", "shop", "initial", verbosity=0)
+        expect_migrated(url, lambda: call_command("migrate", "shop", "change", verbosity=0))
+
+
+@checked("a migration that fails half-way leaves nothing, under load")
+def failing_under_load(url: str) -> None:
+    with override_settings(MIGRATION_MODULES=SHOP):
+        expect_nothing_left(url, lambda: call_command("migrate", "shop", "failure", verbosity=0), IntegrityError)
 
 
 def main() -> None:

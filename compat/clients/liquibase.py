@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from compat.features import Features, expect
+from compat.load import expect_migrated, expect_nothing_left
 
 feature = Features()
 JAVA, JARS = os.environ.get("JAVA", "java"), os.environ.get("JARS", "")
@@ -18,11 +19,7 @@ SECONDS_MAX = 120
 # Only what PostgreSQL needs of the many that come along.
 LIBRARIES = ("liquibase-core", "picocli", "postgresql", "snakeyaml", "commons-*", "opencsv", "jaxb-*")
 
-CHANGES = """<?xml version="1.0" encoding="UTF-8"?>
-<databaseChangeLog xmlns="http://www.liquibase.org/xml/ns/dbchangelog"
-    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
-    xsi:schemaLocation="http://www.liquibase.org/xml/ns/dbchangelog
-        http://www.liquibase.org/xml/ns/dbchangelog/dbchangelog-4.28.xsd">
+CHANGES = """
   <changeSet id="1" author="compat">
     <createTable tableName="author">
       <column name="id" type="int" autoIncrement="true"><constraints primaryKey="true"/></column>
@@ -51,6 +48,53 @@ CHANGES = """<?xml version="1.0" encoding="UTF-8"?>
     <sql>insert into book (id, author_id) select 1, id from author</sql>
     <rollback>delete from book; delete from author</rollback>
   </changeSet>
+"""
+# A change set is one transaction.
+SHOP = """
+  <changeSet id="initial" author="compat">
+    <createTable tableName="customer">
+      <column name="id" type="int"><constraints primaryKey="true"/></column>
+      <column name="visits" type="int"><constraints nullable="false"/></column>
+    </createTable>
+    <createTable tableName="purchase">
+      <column name="id" type="bigint"><constraints primaryKey="true"/></column>
+      <column name="customer_id" type="int"><constraints nullable="false"/></column>
+      <column name="code" type="text"><constraints nullable="false"/></column>
+      <column name="amount" type="int"><constraints nullable="false"/></column>
+    </createTable>
+  </changeSet>
+"""
+SHOP_CHANGE = """
+  <changeSet id="change" author="compat">
+    <addColumn tableName="purchase"><column name="region" type="varchar(10)" defaultValue="eu"/></addColumn>
+    <update tableName="purchase"><column name="region" value="us"/><where>customer_id % 2 = 0</where></update>
+    <addNotNullConstraint tableName="purchase" columnName="region"/>
+    <createIndex tableName="purchase" indexName="purchase_code" unique="true"><column name="code"/></createIndex>
+    <addForeignKeyConstraint constraintName="purchase_customer" baseTableName="purchase"
+      baseColumnNames="customer_id" referencedTableName="customer" referencedColumnNames="id"/>
+    <modifyDataType tableName="purchase" columnName="amount" newDataType="numeric(12, 2)"/>
+    <addColumn tableName="customer"><column name="level" type="int"/></addColumn>
+    <update tableName="customer"><column name="level" valueComputed="id % 3"/></update>
+    <addNotNullConstraint tableName="customer" columnName="level"/>
+    <addDefaultValue tableName="customer" columnName="level" defaultValueNumeric="0"/>
+  </changeSet>
+"""
+SHOP_FAILURE = """
+  <changeSet id="failure" author="compat">
+    <addColumn tableName="purchase"><column name="half" type="int"/></addColumn>
+    <sql>update purchase set half = amount / 2, code = upper(code)</sql>
+    <createIndex tableName="purchase" indexName="purchase_half"><column name="half"/></createIndex>
+    <modifyDataType tableName="purchase" columnName="amount" newDataType="text"/>
+    <dropForeignKeyConstraint baseTableName="purchase" constraintName="purchase_customer"/>
+    <createIndex tableName="purchase" indexName="purchase_once" unique="true"><column name="customer_id"/></createIndex>
+  </changeSet>
+"""
+CHANGE_LOG = """<?xml version="1.0" encoding="UTF-8"?>
+<databaseChangeLog xmlns="http://www.liquibase.org/xml/ns/dbchangelog"
+    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+    xsi:schemaLocation="http://www.liquibase.org/xml/ns/dbchangelog
+        http://www.liquibase.org/xml/ns/dbchangelog/dbchangelog-4.28.xsd">
+%s
 </databaseChangeLog>
 """
 
@@ -72,9 +116,9 @@ def liquibase(url: str, folder: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def run(url: str, *arguments: str) -> str:
+def run(url: str, *arguments: str, changes: str = CHANGES) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "changes.xml").write_text(CHANGES)
+        (Path(folder) / "changes.xml").write_text(CHANGE_LOG % changes)
         return liquibase(url, Path(folder), *arguments)
 
 
@@ -127,6 +171,21 @@ def rollback(url: str) -> None:
 def drop_all(url: str) -> None:
     run(url, "drop-all")
     expect(ask(url, "select count(*) from information_schema.tables where table_schema = 'public'"), [(0,)])
+
+
+def update_shop(url: str, *change_sets: str) -> None:
+    run(url, "update", "--changelog-file=changes.xml", changes=SHOP + "".join(change_sets))
+
+
+@feature("update of tables with rows, under load")
+def update_under_load(url: str) -> None:
+    update_shop(url)
+    expect_migrated(url, lambda: update_shop(url, SHOP_CHANGE))
+
+
+@feature("a change set that fails half-way leaves nothing, under load")
+def failing_under_load(url: str) -> None:
+    expect_nothing_left(url, lambda: update_shop(url, SHOP_CHANGE, SHOP_FAILURE), AssertionError)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from compat.__main__ import BEGIN, END, PAGE, rewrite, run
 from compat.catalogue import CLIENTS
 from compat.expected import KNOWN_FAILURES
+from compat.servers import Inconsistent, check_database
 from compat.table import Cell, Verdict, as_markdown, as_text, judge
 
 KNOWN = {("psql", "a"): "not yet"}
@@ -42,3 +45,10 @@ def test_a_skipped_client_says_why():
     assert as_text([Cell("pgbench", "all", Verdict.SKIPPED, "not here")]) == "pgbench  all  skipped: not here"
     assert "not here" in as_markdown([Cell("pgbench", "all", Verdict.SKIPPED, "not here")])
     assert Path(PAGE).exists()
+
+
+def test_a_database_that_a_client_leaves_is_checked(tmp_path):
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "segments" / "1.parquet").write_bytes(b"of a database without a catalog")
+    with pytest.raises(Inconsistent):
+        check_database(str(tmp_path))

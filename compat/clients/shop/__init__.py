@@ -1,0 +1,1 @@
+"""An application whose tables have rows and writers while they are migrated."""
