@@ -16,6 +16,7 @@ from bench.peers.postgresql import run_postgresql
 
 # How many rows a block with a new index has of its own.
 OWN_ROWS = 1_000
+INDEXES_MANY = 4
 COLUMNS_MANY = 10
 BULK_ROWS = 1_000_000
 
@@ -91,6 +92,28 @@ def build_index(context: Context) -> Iterable[Reading]:
     yield Reading("blocks.index.rollback", "ms", Sample(tuple(rollbacks)), note="ROLLBACK after that index")
 
 
+def build_indexes(context: Context) -> Iterable[Reading]:
+    """Several indexes of one message, which share a scan, over a message for each of them."""
+    scale = context.scale
+    statements = [f"create index built{number} on t (k, a)" for number in range(INDEXES_MANY)]
+    with opened(context, context.folder("message"), scale.rows) as subject:
+        subject.request("compact")
+        execute = seconds_by(subject)
+
+        def block(messages: list[str]) -> float:
+            execute("begin")
+            seconds = sum(map(execute, messages))
+            execute("rollback")
+            return seconds
+
+        block(statements)
+        together, apart = interleave(
+            scale.rounds_long, lambda _: block(["; ".join(statements)]), lambda _: block(statements)
+        )
+    note = f"{INDEXES_MANY} indexes on {scale.rows:,} rows in one message, over one message each"
+    yield Reading("blocks.message.indexes", "s", together, apart, note)
+
+
 def commit_index(context: Context) -> Iterable[Reading]:
     """COMMIT of a block with a new index and rows of its own, while other nodes write the table."""
     scale = context.scale
@@ -134,6 +157,7 @@ MEASURES = tuple(
     for name, run in (
         ("blocks.columns", add_columns),
         ("blocks.index", build_index),
+        ("blocks.message", build_indexes),
         ("blocks.commit", commit_index),
         ("blocks.bulk", commit_bulk),
     )
