@@ -195,6 +195,24 @@ def test_a_text_of_many_short_statements_is_canceled(node, session):
     assert session.status is TransactionStatus.IDLE
 
 
+def test_a_block_that_is_canceled_between_two_statements_has_failed(node, session):
+    """A savepoint does not look whether it is to end."""
+    session.execute("begin")
+    text = "; ".join(["savepoint s"] * 1000)
+
+    def cancel() -> None:
+        wait_until(lambda: node.statistics()["open_transactions"], "the first to begin")
+        session.interrupt()
+
+    def run() -> None:
+        with pytest.raises(errors.QueryCanceled):
+            session.execute(text)
+
+    together(run, cancel)
+    assert session.status is TransactionStatus.FAILED
+    assert session.execute("commit").tag == "ROLLBACK"
+
+
 def test_as_of_a_moment(node, session):
     session.execute("insert into t values (1, 1)")
     moment = node.parts.clock.wall_us()

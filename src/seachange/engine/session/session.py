@@ -134,8 +134,9 @@ class Session:
         self._guard.interrupt()
 
     def check_cancelled(self) -> None:
-        """Between two statements that came together."""
+        """Between two statements that came together: a transaction block fails with the one that is not begun."""
         if self.is_interrupted:
+            self.mark_failed()
             raise errors.QueryCanceled(reason="user request")
 
     def unlock_advisory(self) -> None:
