@@ -10,7 +10,7 @@ that starts later publishes a version, and so the commit fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from seachange import errors
@@ -25,7 +25,7 @@ from seachange.planner.block_plan import touched_by
 from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, parts_of, plan_statements
 from seachange.planner.rules.release import release_of
-from seachange.planner.stages import Phase, progress_after
+from seachange.planner.stages import Phase, Stage, progress_after
 from seachange.sql.change.block_change import can_run_in_block, check_supported, run_in_block
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
@@ -109,24 +109,9 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         run_in_block(text, plan, catalog, port, duck)
         notices.extend(plan.notices)
         return Result(command_tag(statement))
-    after = catalog
-    for stage in at_once:
-        after = apply_ops(after, plan.ops(stage))
-    verify_outcome(plan, after, known, duck)
-    for table_id in plan.change.empty:
-        port.definitions.rely_on_empty(tables[table_id].primary.id)
-    changed = {id_ for stage in at_once for id_ in stage.publishes}
-    for id_ in sorted(changed):
-        publish_version(known.get(id_), after.descriptors.get(id_), kept, port, duck)
-    # Bump the version of tables assumed empty, so that inserts in flight are fenced.
-    for table_id in plan.change.empty - changed:
-        port.definitions.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
-    rely(changed, known, after, port)
+    _publish_at_once(plan, at_once, catalog, tables, port, duck)
     if needs_job or port.jobs.asks_for_job:
-        rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
-        progress = progress_after(plan.graph, at_once)
-        passed = any(stage.is_publication for stage in at_once)
-        port.jobs.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
+        _launch_job(text, plan, at_once, port)
     if not needs_job:
         port.definitions.fence(plan.change.fenced)
         port.blocks.note(plan.change)
@@ -135,6 +120,38 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         sizes = {id_: port.reads.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}
         notices.extend(advise(plan, replace(catalog, sizes=sizes)))
     return Result(command_tag(statement))
+
+
+def _publish_at_once(
+    plan: ChangePlan,
+    stages: Sequence[Stage],
+    catalog: KnownSchema,
+    tables: Mapping[TableId, Table],
+    port: TransactionPort,
+    duck: DuckSession,
+) -> None:
+    """What the COMMIT of the transaction publishes."""
+    known, after = catalog.descriptors, catalog
+    for stage in stages:
+        after = apply_ops(after, plan.ops(stage))
+    verify_outcome(plan, after, known, duck)
+    for table_id in plan.change.empty:
+        port.definitions.rely_on_empty(tables[table_id].primary.id)
+    changed = {id_ for stage in stages for id_ in stage.publishes}
+    for id_ in sorted(changed):
+        publish_version(known.get(id_), after.descriptors.get(id_), catalog.dropped, port, duck)
+    # Bump the version of tables assumed empty, so that inserts in flight are fenced.
+    for table_id in plan.change.empty - changed:
+        port.definitions.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
+    rely(changed, known, after, port)
+
+
+def _launch_job(text: str, plan: ChangePlan, published: Sequence[Stage], port: TransactionPort) -> None:
+    """The job of the stages that the COMMIT does not publish."""
+    rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
+    passed = any(stage.is_publication for stage in published)
+    progress = progress_after(plan.graph, published)
+    port.jobs.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
 
 
 def _can_run_parts(plan: ChangePlan, port: TransactionPort) -> bool:
