@@ -7,8 +7,10 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from seachange.model.ids import ColumnId
+from seachange.storage.arrow import element_id
 from seachange.storage.segment_footer import decode_footer
-from seachange.values.types import BIGINT, TEXT, Kind, SqlType
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType, array_of
 from tests.storage.samples import TYPES, Store, key_of, same, some_values
 
 INTEGER = SqlType(Kind.INTEGER)
@@ -119,6 +121,15 @@ def test_segment_footer_identifies_the_file(store):
     assert metadata.row_group(0).sorting_columns[0].column_index == 0
     assert metadata.row_group(0).column(0).statistics.min == 0
     assert metadata.row_group(1).column(0).statistics.max == 31
+
+
+def test_array_elements_have_field_ids(store):
+    shape = store.shape((BIGINT, array_of(TEXT), array_of(SqlType(Kind.UUID))), key=(0,))
+    (segment,) = store.write(shape, [(1, ["a"], None)])
+    elements = [field.type.value_field for field in list(pq.read_schema(store.warehouse.path(segment)))[1:]]
+    ids = [int(element.metadata[b"PARQUET:field_id"]) for element in elements]
+    assert ids == [element_id(ColumnId(2)), element_id(ColumnId(3))]
+    assert [element.name for element in elements] == ["element", "element"]
 
 
 def test_duckdb_skips_by_the_bloom_filter_of_a_key_column(store):

@@ -15,6 +15,8 @@ from seachange.model.ids import ColumnId
 from seachange.values.types import NAMES, Kind, SqlType
 
 OP_COLUMN = "op"
+# Above every column id, and below the field ids that Iceberg reserves (2147483447).
+ELEMENT_IDS_FROM: Final = 1_000_000_000
 _WHOLE_AND_FLOATING: Final = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE)
 
 _PARAMETRIC: dict[Kind, Callable[[SqlType], pa.DataType]] = {
@@ -52,9 +54,22 @@ def column_name(column_id: ColumnId) -> str:
 
 def schema_of(columns: Iterable[tuple[ColumnId, SqlType]]) -> pa.Schema:
     """The schema of a segment with these columns. Field ids make the files readable by other engines by id."""
-    return pa.schema(
-        [pa.field(column_name(c), arrow_type(t), metadata={b"PARQUET:field_id": str(c).encode()}) for c, t in columns]
-    )
+    return pa.schema([_numbered(column_name(c), _stored_type(c, t), c) for c, t in columns])
+
+
+def element_id(column_id: ColumnId) -> int:
+    """The field id of the elements of an array column."""
+    return ELEMENT_IDS_FROM + column_id
+
+
+def _stored_type(column_id: ColumnId, type_: SqlType) -> pa.DataType:
+    found = arrow_type(type_)
+    # Readers that resolve columns by id read elements without one as NULL.
+    return pa.list_(_numbered("element", found.value_type, element_id(column_id))) if type_.element else found
+
+
+def _numbered(name: str, type_: pa.DataType, id_: int) -> pa.Field:
+    return pa.field(name, type_, metadata={b"PARQUET:field_id": str(id_).encode()})
 
 
 def read_stored(text: str, type_: SqlType) -> str:
