@@ -93,6 +93,24 @@ def test_work_that_does_not_fit_is_refused_before_it_begins(node: Node, disk: Di
     judge(node, 2, JobStatus.SUCCEEDED)
 
 
+def test_work_of_a_block_that_does_not_fit_fails_the_block(node: Node, disk: Disk):
+    session = Session(node)
+    session.execute("begin")
+    session.execute("insert into item values (9000, 'c9000', 1)")
+    disk.free = (128 << 20) + 1_000
+    with pytest.raises(errors.OperationalError) as problem:
+        session.execute("create unique index item_code on item (code)")
+    assert problem.value.sqlstate == "53100"
+    session.execute("rollback")
+    judge(node, 1, JobStatus.FAILED)
+    disk.free = PLENTY
+    session.execute("begin")
+    session.execute("create unique index item_code on item (code)")
+    session.execute("commit")
+    session.close()
+    judge(node, 2, JobStatus.SUCCEEDED)
+
+
 def test_work_waits_for_space_and_resumes(node: Node, disk: Disk):
     """Without a limit: not only for ten attempts."""
     ask(node, MORE)

@@ -257,3 +257,19 @@ def test_a_statement_without_a_name_ends_with_the_next(wire, data):
 
 def test_strings_of_bits_are_refused(wire):
     assert wire.code(query("select b'101'")) == wire.code(query("select x'1F'")) == "0A000"
+
+
+@pytest.mark.parametrize("sql", ["create index held_n on held (n)", "alter table held add column m int"])
+def test_notice_of_a_wait_arrives_during_the_wait(served, sql: str):
+    with Wire(served.port) as block, Wire(served.port) as waiter:
+        block.round(query("create table if not exists held (id int primary key, n int)"))
+        block.round(query("insert into held values (1, 1) on conflict do nothing"))
+        block.round(query(f"begin; {sql}"))
+        holder = (block.rows("select pg_backend_pid()")[0][0] or b"").decode()
+        waiter.send(query("begin; alter table held add column z int"))
+        notice = fields(waiter.until(b"N")[-1][1])["M"]
+        assert notice.startswith("waits for ")
+        assert holder in notice
+        block.round(query("rollback"))
+        assert waiter.until(b"Z")[-1] == (b"Z", b"T")
+        waiter.round(query("rollback"))

@@ -54,6 +54,20 @@ def test_idle_in_transaction_timeout(served):
         assert other.rows("select count(*) from t") == [[b"1"]]
 
 
+def test_idle_block_with_a_schema_change_ends_and_leaves_nothing_hidden(served):
+    hidden = "select name from seachange.descriptors where element = 'index' and state <> 'PUBLIC'"
+    with Wire(served.port) as other, Wire(served.port) as silent:
+        other.round(query("create table filled (id int primary key, n int); insert into filled values (1, 1)"))
+        silent.round(query("begin; create index filled_n on filled (n)"))
+        assert other.rows(hidden) == [[b"filled_n"]]
+        silent.round(query("set idle_in_transaction_session_timeout = 150"))
+        assert last_words(silent) == "25P03"
+        assert other.rows(hidden) == []
+        assert other.rows("select status from seachange.jobs order by id desc limit 1") == [[b"canceled"]]
+        # Its name and its table are free.
+        assert other.code(query("create index filled_n on filled (n)")) is None
+
+
 def test_idle_session_timeout(served):
     options = "-c idle_session_timeout=150 -c idle_in_transaction_session_timeout=1"
     with Wire(served.port, options=options) as silent:

@@ -22,6 +22,7 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import (
     CatalogTableLocks,
     LockHeld,
+    LockMode,
     LockOwner,
     LockPolicy,
     LockQueues,
@@ -159,6 +160,9 @@ class Catalog(Protocol):
     def lock_queues(self) -> LockQueues: ...
 
     def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]: ...
+
+    def locks_held(self, strength: LockMode) -> tuple[LockHeld, ...]:
+        """All locks in one mode."""
 
     # Strong table locks. Nodes do not store the table locks that ordinary statements take; a request makes each live
     # node publish the conflicting locks of its open transactions, and is granted when all have answered.

@@ -32,7 +32,7 @@ from seachange.catalog.rows import (
 )
 from seachange.model.ids import DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import Event, JobId, JobRecord
-from seachange.model.locking import LockHeld
+from seachange.model.locking import LockHeld, LockMode
 from seachange.model.log import NodeRecord
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceState
@@ -76,6 +76,7 @@ _INDEX_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, ro
     ORDER BY delta, id"""
 _SEQUENCE = "SELECT last, called FROM seachange.sequence WHERE id = %b AND run = %b"
 _HOLDERS = "SELECT key, epoch, actor, strength FROM seachange.lock WHERE key = %b ORDER BY epoch, actor"
+_HELD = "SELECT key, epoch, actor, strength FROM seachange.lock WHERE strength = %b ORDER BY key, epoch, actor"
 _HOLDINGS = """WITH newest AS
         (SELECT index_id, max(id) AS id, max(base) AS base FROM seachange.generation GROUP BY index_id)
     SELECT count(*), CAST(coalesce(sum(s.size_bytes), 0) AS bigint),
@@ -195,6 +196,9 @@ class CatalogReads(ABC):
 
     def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
         return tuple(map(held_from, self._rows(_HOLDERS, key)))
+
+    def locks_held(self, strength: LockMode) -> tuple[LockHeld, ...]:
+        return tuple(map(held_from, self._rows(_HELD, strength.value)))
 
     def holdings(self) -> Holdings:
         return Holdings(*self._rows(_HOLDINGS)[0])

@@ -25,7 +25,7 @@ from seachange.server.connection import ClientConnection
 from seachange.server.inbox import Inbox
 from seachange.server.limits import Limits, Throttle, find_patience_ms, silence_error
 from seachange.server.login import AuthConfig, Login
-from seachange.server.messages import error_report
+from seachange.server.messages import error_report, notice_report
 from seachange.server.outbox import Outbox
 
 _MS = 1_000
@@ -366,7 +366,7 @@ class ClientSocket(asyncio.Protocol):
 
     def _open(self) -> None:
         try:
-            session = Session(self._server_context.node, self._login.user, self._login.database)
+            session = Session(self._server_context.node, self._login.user, self._login.database, self._show_notice)
         except errors.Error as error:
             self._part(error)
             return
@@ -381,6 +381,9 @@ class ClientSocket(asyncio.Protocol):
             self._part(error)
             return
         self._work()
+
+    def _show_notice(self, notice: str) -> bool:
+        return self._outbox.send_early(notice_report(notice))
 
     def _work(self) -> None:
         connection = self._connection

@@ -51,6 +51,15 @@ class Outbox:
         if self.is_gone:
             raise errors.ProtocolViolation(detail="the client has gone")
 
+    def send_early(self, data: bytes) -> bool:
+        """Writes output of a statement that still runs, and all before it. Returns False, instead of waiting, if the
+        client does not read."""
+        if self.is_gone or not self.has_room or is_non_blocking():
+            return False
+        self._gathered += data
+        self.flush()
+        return True
+
     def flush(self) -> None:
         """Writes all collected output at once."""
         data = bytes(self._gathered)

@@ -99,6 +99,10 @@ class Warehouse:
             self._decoded.forget(segment_id)
             self.patched.forget(segment_id)
 
+    def size(self, segment_id: SegmentId) -> int:
+        """The size of a file as it is stored; 0 if there is none."""
+        return self.files.size(segment_name(segment_id)) or self.files.size(shuffle_name(segment_id)) or 0
+
     def delete(self, segment_id: SegmentId) -> None:
         self.forget(segment_id)
         # The id may have been reserved for either.

@@ -41,10 +41,12 @@ class TransactionState:
     ) -> None:
         # Tables used, with the version that they were planned with.
         self.used: Final[dict[DescriptorId, int]] = {}
+        # Objects that a block has changed, with the last statement that did, for sessions that wait for it.
+        self.changed: Final[dict[DescriptorId, str]] = {}
         writer = None
         if may_write:
             name, actor = (client.name, client.actor) if client is not None else ("a transaction of its own", 0)
-            writer = OpenWriter(name, parts.clock.wall_us(), actor, self.used)
+            writer = OpenWriter(name, parts.clock.wall_us(), actor, self.used, self.changed)
         self.parts: Final = parts
         self.epoch: Final = epoch
         self.isolation: Final = isolation

@@ -27,6 +27,9 @@ class ChildTransactions(Protocol):
     def job_settings(self) -> tuple[tuple[str, str], ...]:
         """The settings of the session that are kept with a job."""
 
+    def report(self, notice: str) -> None:
+        """Tells the client what its statement waits for."""
+
     def run(
         self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: Mapping[IndexId, OwnWrites]
     ) -> Job:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from seachange.engine.replica.registry import Marks, OpenWriter
 from seachange.model.ids import DescriptorId, Seq
@@ -14,18 +15,22 @@ from seachange.runtime.process import name_process
 
 # A transaction that has used more tables than this is published as one that may have used any.
 _USED_MAX = 100
+# The length to which statements are published.
+_TEXT_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """An open transaction that may write, with the schema as of `snapshot`. `used`: the versions of the tables that it
-    has used, None if they are not known; `actor`: the number of its session."""
+    has used, None if they are not known; `actor`: the number of its session; `changed`: the statements by which it has
+    changed tables, the last for each."""
 
     session: str
     snapshot: Seq
     since_us: int
     actor: int = 0
     used: Mapping[DescriptorId, int] | None = None
+    changed: Mapping[DescriptorId, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         since = dt.datetime.fromtimestamp(self.since_us / 1_000_000, dt.UTC)
@@ -52,13 +57,17 @@ def node_leases(marks: Marks) -> NodeLeases:
 def _lease(snapshot: Seq, writer: OpenWriter) -> Lease:
     # A copy, since the transaction goes on.
     used = None if writer.used is None or len(writer.used) > _USED_MAX else dict(writer.used)
-    return Lease(writer.name, snapshot, writer.since_us, writer.actor, used)
+    changed = {id_: text[:_TEXT_MAX] for id_, text in islice(dict(writer.changed).items(), _USED_MAX)}
+    return Lease(writer.name, snapshot, writer.since_us, writer.actor, used, changed)
 
 
 def encode_holders(marks: Marks) -> str:
     known = node_leases(marks)
     leases = [[lease.session, lease.snapshot, lease.since_us, lease.actor, lease.used] for lease in known.leases]
-    return json.dumps({"head": known.head, "leases": leases, "process": name_process()})
+    published = {"head": known.head, "leases": leases, "process": name_process()}
+    # Apart from the leases, in which earlier releases do not expect it.
+    changed = [[place, lease.changed] for place, lease in enumerate(known.leases) if lease.changed]
+    return json.dumps({**published, "changed": changed} if changed else published)
 
 
 def read_leases(node: NodeRecord) -> NodeLeases:
@@ -66,7 +75,10 @@ def read_leases(node: NodeRecord) -> NodeLeases:
     if isinstance(published, list):
         # From a node of an earlier release, or one that has just been registered: what was used is not known.
         published = {"head": 0, "leases": [[*lease, 0, None] for lease in published]}
-    return NodeLeases(Seq(published["head"]), tuple(map(_decode, published["leases"])))
+    leases = list(map(_decode, published["leases"]))
+    for place, changed in published.get("changed", ()):
+        leases[place] = replace(leases[place], changed={DescriptorId(int(id_)): text for id_, text in changed.items()})
+    return NodeLeases(Seq(published["head"]), tuple(leases))
 
 
 def _decode(lease: list[object]) -> Lease:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from seachange.model.ids import DescriptorId, Seq
@@ -21,13 +21,15 @@ from seachange.model.ids import DescriptorId, Seq
 
 @dataclass(frozen=True, slots=True)
 class OpenWriter:
-    """A transaction that may write: its name, the time of its begin, the number of its session, and the versions of the
-    tables that it has used so far (None: not known), which its own thread adds to."""
+    """A transaction that may write: its name, the time of its begin, the number of its session, the versions of the
+    tables that it has used so far (None: not known), and for those that it has changed the last statement that did.
+    Its own thread adds to both."""
 
     name: str
     since_us: int = 0
     actor: int = 0
     used: Mapping[DescriptorId, int] | None = None
+    changed: Mapping[DescriptorId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

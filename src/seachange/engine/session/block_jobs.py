@@ -32,6 +32,9 @@ class BlockJobs:
     def job_settings(self) -> tuple[tuple[str, str], ...]:
         return self._jobs.facts.values.for_jobs()
 
+    def report(self, notice: str) -> None:
+        self._jobs.report(notice)
+
     def run(
         self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: Mapping[IndexId, OwnWrites]
     ) -> Job:

@@ -205,11 +205,17 @@ class SessionJobs:
     facts: SessionFacts
     client: SessionContext
     notices: list[str]
+    show: Callable[[str], bool]
+
+    def report(self, notice: str) -> None:
+        """At once if the client reads, else with the result of the statement."""
+        if not self.show(notice):
+            self.notices.append(notice)
 
     def statement(self) -> JobStatement:
         typed = self.facts.values.typed
         limits = typed.drain_timeout_ms, typed.lock_timeout_ms
-        return JobStatement(self.node, self.client, self.notices.append, *limits)
+        return JobStatement(self.node, self.client, self.report, *limits)
 
     def hold(self, job_id: JobId) -> None:
         self.node.jobs.hold(job_id)

@@ -60,7 +60,15 @@ T = TypeVar("T")
 
 
 class Session:
-    def __init__(self, node: Node, user: str = "seachange", database: str = "seachange") -> None:
+    def __init__(
+        self,
+        node: Node,
+        user: str = "seachange",
+        database: str = "seachange",
+        report: Callable[[str], bool] = lambda notice: False,
+    ) -> None:
+        """`report` shows the client a notice before the end of its statement, if it can: what the statement waits for,
+        or how far it is. It never waits and never fails."""
         self.node = node
         self.user = user
         self.database = database
@@ -80,7 +88,7 @@ class Session:
             user, database, self.client.actor, self.settings, self._admission.check_setting, self.prepared
         )
         self._guard = Guard(node, self.client, self._duck, self.settings)
-        self._jobs = SessionJobs(node, facts, self.client, self.notices)
+        self._jobs = SessionJobs(node, facts, self.client, self.notices, report)
         self._transactions = SessionTransactions(
             node,
             facts,

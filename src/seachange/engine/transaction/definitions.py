@@ -15,7 +15,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.transaction.block_stages import check_current, is_outdated
 from seachange.engine.transaction.transaction_locks import TransactionLocks
-from seachange.model.ids import DescriptorId, IndexId, Seq, TableId
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.access import DEFAULT_ROLE, PUBLIC_ROLE
@@ -100,10 +100,23 @@ class Definitions:
                 self.locks.begin_change(before)
             # It may stay open for long: others wait for its end, and are not surprised by it.
             new = {key: bases[key] for key in sorted(bases.keys() - self.state.declared.changed.keys())}
-            self.state.write_locks.lock([WriteLock(key, LockStrength.UPDATE) for key in new], LockPolicy.WAIT)
+            self._lock(new)
             check_current(self.state, before, new)
         for key, base in bases.items():
             self.state.declared.changed.setdefault(key, base)
+
+    def _lock(self, keys: Iterable[KeyHash]) -> None:
+        """Waits for other blocks, and tells the client for which."""
+        wanted = [WriteLock(key, LockStrength.UPDATE) for key in keys]
+        children = self.state.statement.context.children
+        if children is not None:
+            try:
+                self.state.write_locks.lock(wanted, LockPolicy.NOWAIT)
+            except errors.LockRefused as refused:
+                children.report(f"waits for {refused.fields['what']}. {refused.detail or ''}".rstrip())
+            else:
+                return
+        self.state.write_locks.lock(wanted, LockPolicy.WAIT)
 
     def rely_on(self, objects: Iterable[Descriptor]) -> None:
         for descriptor in objects:
@@ -136,9 +149,8 @@ class Definitions:
         newest = self.state.epoch.schema(head).by_id
         for table in (self.state.schema.table_by_id(TableId(id_)) for id_ in sorted(ids)):
             if table is not None and is_outdated(self.state, table, newest.get(table.id)):
-                lock = WriteLock(change_hash(table.id), LockStrength.UPDATE)
                 self.locks.begin_change(table)
-                self.state.write_locks.lock([lock], LockPolicy.WAIT)
+                self._lock([change_hash(table.id)])
                 self.state.block.outdated.add(table.id)
                 raise errors.RowChanged(seq=head)
 

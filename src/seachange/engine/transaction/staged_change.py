@@ -45,7 +45,7 @@ from seachange.model.schema.synthetic import follow_published
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.segments import Op
 from seachange.pipeline.kernels.overlay import OwnWrites
-from seachange.planner.block_plan import first_stages, has_children, keep_targets
+from seachange.planner.block_plan import first_stages, has_children, keep_targets, touched_by
 from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, progress_after
 from seachange.runtime.faults import reach
@@ -59,9 +59,10 @@ class StagedChanges:
     definitions: Definitions
     rebase: Rebase
 
-    def note(self, change: Change) -> None:
+    def note(self, text: str, change: Change) -> None:
         if not self.state.mode.autocommit:
             self.state.block.note(change)
+            self.state.changed.update(dict.fromkeys(touched_by(change), text))
 
     def may_be_filled(self, table_ids: Collection[TableId]) -> bool:
         if self.state.isolation is not Isolation.READ_COMMITTED:

@@ -7,7 +7,7 @@ when it commits.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,12 +17,15 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.locks.lock_details import mode_name, name_party
 from seachange.engine.locks.lock_graph import Party, find_edges
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.mark_holders import Lease, leases_of
+from seachange.engine.replica.mark_holders import Lease, leases_of, node_leases
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.transaction.hidden_work import measure_hidden_work
+from seachange.engine.transaction.table_changers import Changers, find_changers
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
 from seachange.model.locking import ShownLock
+from seachange.model.log import NodeRecord
 from seachange.model.pace import Pace
 from seachange.model.schema.actor import Actor
 from seachange.model.schema.descriptor import Index, Table
@@ -105,7 +108,17 @@ def _jobs(source: _Source) -> Iterator[Row]:
             job.owner.session if job.owner is not None else None,
             _moment(record.created_us),
             _moment(record.updated_us),
+            *_open_work(source, record, job),
         )
+
+
+def _open_work(source: _Source, record: JobRecord, job: Job) -> Row:
+    """Of a job that has not ended: its age, what it has written, and what it costs other sessions."""
+    if record.status in FINISHED:
+        return (None,) * 4
+    age_ms = max(source.parts.clock.wall_us() - record.created_us, 0) // 1_000
+    work = measure_hidden_work(job, source.epoch, source.parts.warehouse)
+    return (age_ms, work.written_bytes, work.indexes, work.entries)
 
 
 def _waiting(job: Job, unfinished: Set[JobId]) -> str:
@@ -121,7 +134,7 @@ def _unreadable(record: JobRecord, problem: errors.UnreadableJob, node: str | No
     reason = (str(problem), problem.sqlstate, problem.hint)
     request = record.request.value or None
     times = (_moment(record.created_us), _moment(record.updated_us))
-    return (record.id, "", record.status.value, "", *unknown, *reason, False, request, node, None, *times)
+    return (record.id, "", record.status.value, "", *unknown, *reason, False, request, node, None, *times, *(None,) * 4)
 
 
 def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
@@ -149,18 +162,35 @@ def _leases(source: _Source) -> Iterator[Row]:
     parts, epoch = source.parts, source.epoch
     newest = source.tables
     lowest = parts.catalog.min_versions()
-    for node in parts.catalog.nodes():
-        if not node.live:
-            continue
-        for lease in (*leases_of(node), Lease("", node.write_mark, 0)):
-            held = _schema_at(epoch, lease.snapshot)
+    nodes = [node for node in parts.catalog.nodes() if node.live]
+    leases = {node.epoch: _open_leases(node, epoch) for node in nodes}
+    changers = find_changers(epoch, leases, newest.keys())
+    for node in nodes:
+        for lease in (*leases[node.epoch], Lease("", node.write_mark, 0), *_late(node, leases[node.epoch], changers)):
+            held = _schema_at(epoch, lease.snapshot) if lease.snapshot else {}
             since = _moment(lease.since_us) if lease.since_us else None
             for id_, table in newest.items():
+                changer = changers.get((node.epoch, lease.session, id_))
                 version = held[id_].version if id_ in held else None
-                if version is not None and version < lowest.get(id_, 0):
-                    continue
-                place = (table.schema, table.name, version, table.version)
-                yield (node.name, node.epoch, lease.session or None, lease.snapshot, since, *place)
+                is_held = bool(lease.snapshot) and not (version is not None and version < lowest.get(id_, 0))
+                if is_held or changer is not None:
+                    place = (table.schema, table.name, version if is_held else None, table.version)
+                    change = (False, None, None) if changer is None else (True, changer.job_id, changer.statement)
+                    who = (node.name, node.epoch, lease.session or None, lease.snapshot or None, since)
+                    yield (*who, *place, *change)
+
+
+def _late(node: NodeRecord, known: Collection[Lease], changers: Changers) -> list[Lease]:
+    """Sessions that have begun to change a table since their node has published its leases."""
+    sessions = {session for epoch, session, _ in changers if epoch == node.epoch}
+    return [Lease(session, Seq(0), 0) for session in sorted(sessions - {"", *(lease.session for lease in known)})]
+
+
+def _open_leases(node: NodeRecord, epoch: EpochState) -> tuple[Lease, ...]:
+    """Those of this node as they are now, those of others as they are published."""
+    if node.epoch == epoch.epoch:
+        return node_leases(epoch.registry.marks()).leases
+    return leases_of(node)
 
 
 def _waits(source: _Source) -> Iterator[Row]:

@@ -114,7 +114,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         _launch_job(text, plan, at_once, port)
     if not needs_job:
         port.definitions.fence(plan.change.fenced)
-        port.blocks.note(plan.change)
+        port.blocks.note(text, plan.change)
     notices.extend(plan.notices)
     if needs_job:
         sizes = {id_: port.reads.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}

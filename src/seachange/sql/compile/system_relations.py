@@ -25,6 +25,7 @@ def is_virtual_relation(schema: str | None, name: str) -> bool:
 # Columns that may contain values of rows or text of statements: only superusers see them.
 _PRIVATE: dict[str, frozenset[str]] = {
     "jobs": frozenset({"statement", "error", "hint"}),
+    "leases": frozenset({"statement"}),
     "events": frozenset({"event"}),
 }
 HIDDEN = "<insufficient privilege>"

@@ -353,8 +353,8 @@ class OwnRowsPort(Protocol):
 class BlockPort(Protocol):
     """Changes in several stages inside a transaction block."""
 
-    def note(self, change: Change) -> None:
-        """A change that the commit publishes as it is."""
+    def note(self, text: str, change: Change) -> None:
+        """A change that the commit publishes as it is, with the text of its statement."""
 
     def may_be_filled(self, table_ids: Collection[TableId]) -> bool:
         """Whether other sessions can insert rows into one of these tables, which are empty, before the COMMIT, and the

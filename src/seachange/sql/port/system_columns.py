@@ -13,10 +13,11 @@ SYSTEM_SCHEMA = "seachange"
 _VIEWS: Final = """
 jobs id:int8 statement:text status:text phase:text stage:text progress:float8 rows_done:int8 rows_total:int8
     rows_per_second:float8 eta:timestamptz waiting_for:text error:text sqlstate:text hint:text can_be_canceled:bool
-    request:text node:text session:text created:timestamptz updated:timestamptz
+    request:text node:text session:text created:timestamptz updated:timestamptz age_ms:int8 written_bytes:int8
+    hidden_indexes:int8 hidden_entries:int8
 job_stages job_id:int8 number:int8 phase:text stage:text began:timestamptz duration_ms:int8 rows:int8
 leases node:text epoch:int8 session:text snapshot:int8 since:timestamptz table_schema:text table_name:text
-    version:int8 newest_version:int8
+    version:int8 newest_version:int8 is_changing:bool job_id:int8 statement:text
 waits node:text epoch:int8 session:text mode:text waits_for:text blocked_by:text
 nodes epoch:int8 name:text live:bool low_water:int8 write_mark:int8 expiry_ms:int8 format:int8 release:int8
     latency_ms:float8 usual_latency_ms:float8
