@@ -34,10 +34,26 @@ class Runner:
         self.interrupts += 1
 
 
+class Limit:
+    def __init__(self):
+        self.count = 0
+
+    def put_up(self):
+        self.count += 1
+
+    def take_down(self):
+        self.count -= 1
+
+
 @pytest.fixture
-def dog():
+def limit():
+    return Limit()
+
+
+@pytest.fixture
+def dog(limit):
     clock, memory = Clock(), [1000]
-    return Watchdog(clock, lambda: memory[0]), clock, memory
+    return Watchdog(clock, lambda: memory[0], limit), clock, memory
 
 
 def test_a_late_statement_is_interrupted_until_it_ends(dog):
@@ -90,6 +106,48 @@ def test_of_those_that_saw_the_process_grow_the_oldest_is_ended(dog):
     with pytest.raises(errors.OutOfMemory):
         run()
     assert (first.interrupts, second.interrupts, unlimited.interrupts) == (1, 0, 0)
+
+
+def test_memory_is_limited_until_a_statement_that_is_too_large_has_ended(dog, limit):
+    watchdog, clock, memory = dog
+    late, large = Runner(), Runner()
+
+    def grow():
+        with watchdog.watch(large, 0, 500):
+            watchdog.step(clock.now_us)
+            assert limit.count == 0
+            memory[0] = 2000
+            watchdog.step(clock.now_us)
+            watchdog.step(clock.now_us)
+            assert limit.count == 1
+            raise MemoryError
+
+    # One that does not end is no reason to let another grow.
+    late_one = watchdog.watch(late, 1, 0)
+    late_one.__enter__()
+    clock.now_us = 1_000
+    with pytest.raises(errors.OutOfMemory):
+        grow()
+    assert (late.interrupts, large.interrupts, limit.count) == (3, 2, 0)
+    with pytest.raises(errors.QueryCanceled):
+        late_one.__exit__(None, None, None)
+    assert limit.count == 0
+
+
+def test_memory_is_limited_for_a_late_statement_too(dog, limit):
+    watchdog, clock, memory = dog
+
+    def run():
+        with watchdog.watch(Runner(), 1, 500):
+            clock.now_us = 1_000
+            watchdog.step(clock.now_us)
+            memory[0] = 2000
+            watchdog.step(clock.now_us)
+            assert limit.count == 1
+
+    with pytest.raises(errors.QueryCanceled):
+        run()
+    assert limit.count == 0
 
 
 @pytest.fixture

@@ -138,6 +138,8 @@ class ClientConnection:
                 self._fail(frame, error)
             except RecursionError:
                 self._fail(frame, errors.StatementTooComplex())
+            except MemoryError:
+                self._fail(frame, errors.OutOfMemory(detail="the process cannot allocate more"))
             except WouldWait:
                 self._patience = _PATIENT_COUNT
                 self._inbox.give_back(frame)

@@ -12,6 +12,9 @@ from typing import Protocol
 
 from seachange.runtime.clock import Clock
 
+# Until a step that found no memory is tried again.
+OUT_OF_MEMORY_US = 100_000
+
 
 class BackgroundWork(Protocol):
     def step(self, now_us: int) -> int:
@@ -41,7 +44,11 @@ class Alarm:
 def drive(work: BackgroundWork, clock: Clock, is_done: Callable[[], bool]) -> None:
     """Steps the work when it is due."""
     while not is_done():
-        due_us = work.step(clock.steady_us())
+        try:
+            due_us = work.step(clock.steady_us())
+        except MemoryError:
+            # Only as long as a statement that is too large takes to end.
+            due_us = clock.steady_us() + OUT_OF_MEMORY_US
         if not is_done():
             work.wait(max(0, due_us - clock.steady_us()) / 1_000_000)
 

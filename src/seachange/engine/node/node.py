@@ -30,6 +30,7 @@ from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.compaction.gc import collect_garbage
+from seachange.runtime.memory_wall import MEMORY_WALL
 from seachange.runtime.process import resident_bytes
 from seachange.storage.duck import Duck
 
@@ -60,7 +61,7 @@ class Node:
             raise
         self._actors = count(1)
         self._stopped = threading.Event()
-        self.watchdog = Watchdog(parts.clock, resident_bytes)
+        self.watchdog = Watchdog(parts.clock, resident_bytes, MEMORY_WALL)
         self.retention = Retention(retention_us)
         self.follower = LogFollower(self._epoch, beat_us(expiry_ms))
         self.maintenance = NodeMaintenance(self._epoch, self.retention)

@@ -1,5 +1,8 @@
 """The watchdog cancels statements that exceed their time limit or make the process grow too much; others continue.
 
+A statement that has made the process grow may need much more memory before it finds the interrupt. Until it has ended,
+the memory of the process is limited (`MemoryLimit`): its allocations then fail.
+
 **Invariant:** only a statement that is still running is interrupted, never the one after it. An interrupt is repeated
 until the statement ends, since one that arrives between two queries of a statement is lost. A statement that has
 committed is never reported as cancelled.
@@ -28,11 +31,19 @@ class WatchedSession(Protocol):
     def interrupt(self) -> None: ...
 
 
+class MemoryLimit(Protocol):
+    """On the memory of the process: `runtime.memory_wall`."""
+
+    def put_up(self) -> None: ...
+
+    def take_down(self) -> None: ...
+
+
 class _Watched:
     """A statement, while it runs. Raises QueryCanceled or OutOfMemory instead of the error that the interrupted
     statement fails with."""
 
-    __slots__ = ("_watchdog", "deadline_us", "growth_bytes_max", "problem", "resident_before", "runner")
+    __slots__ = ("_watchdog", "deadline_us", "growth_bytes_max", "is_limited", "problem", "resident_before", "runner")
 
     def __init__(self, watchdog: Watchdog, runner: WatchedSession, deadline_us: int, growth_bytes_max: int) -> None:
         """A limit of 0 means no limit."""
@@ -42,6 +53,8 @@ class _Watched:
         self.growth_bytes_max = growth_bytes_max
         self.resident_before: int | None = None
         self.problem: errors.Error | None = None
+        # Whether the memory of the process is limited until it ends.
+        self.is_limited = False
 
     def __enter__(self) -> None:
         self._watchdog.enter(self)
@@ -50,7 +63,7 @@ class _Watched:
         self._watchdog.leave(self)
         if self.problem is None:
             return
-        if isinstance(error, errors.Error) or (error is None and not self.runner.is_settled):
+        if isinstance(error, (errors.Error, MemoryError)) or (error is None and not self.runner.is_settled):
             raise self.problem from error
 
     def growth(self, resident: int) -> int:
@@ -60,9 +73,10 @@ class _Watched:
 
 
 class Watchdog:
-    def __init__(self, clock: Clock, resident_bytes: Callable[[], int]) -> None:
+    def __init__(self, clock: Clock, resident_bytes: Callable[[], int], memory_limit: MemoryLimit) -> None:
         self._clock = clock
         self._resident_bytes = resident_bytes
+        self._memory_limit = memory_limit
         self._lock = threading.Lock()
         self._running: set[_Watched] = set()
         # Whether the next step is due as soon as a statement has run for a while.
@@ -78,6 +92,8 @@ class Watchdog:
     def leave(self, watched: _Watched) -> None:
         with self._lock:
             self._running.discard(watched)
+            if watched.is_limited:
+                self._memory_limit.take_down()
 
     def enter(self, watched: _Watched) -> None:
         with self._lock:
@@ -119,14 +135,16 @@ class Watchdog:
 
     def _find_grown(self) -> None:
         """Among the statements over their limit, cancels the one that has seen the process grow most, which is the
-        oldest."""
+        oldest. One at a time: the others may be within their limits when its memory is released."""
+        if any(watched.is_limited for watched in self._running):
+            return
         resident = self._resident_bytes()
-        over = [
-            (watched.growth(resident), watched)
-            for watched in self._running
-            if watched.growth(resident) > watched.growth_bytes_max > 0
-        ]
-        if not over or any(watched.problem is not None for watched in self._running):
+        growths = [(watched.growth(resident), watched) for watched in self._running]
+        over = [(growth, watched) for growth, watched in growths if growth > watched.growth_bytes_max > 0]
+        if not over:
             return
         growth, worst = max(over, key=lambda item: item[0])
-        worst.problem = errors.OutOfMemory(detail=f"the process grew by {growth >> 20} MB during the statement")
+        detail = f"the process grew by {growth >> 20} MB during the statement"
+        worst.problem = worst.problem or errors.OutOfMemory(detail=detail)
+        worst.is_limited = True
+        self._memory_limit.put_up()

@@ -1,0 +1,57 @@
+"""A limit on the memory of this process at which allocations fail, for a statement that no interrupt reaches in time.
+
+DuckDB checks for an interrupt between two vectors of rows, and does not count the values inside an expression: one
+vector of large values may need more memory than the machine has. An allocation that fails ends such a statement as an
+error, and its memory is released.
+
+**Invariant:** the limit exists only while a statement that has exceeded its own limit is still running.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+# What all other sessions may allocate until the statement has ended.
+RESERVE_BYTES: Final = 256 << 20
+_STATM = Path("/proc/self/statm")
+_DATA = 5
+
+
+class MemoryWall:
+    """One per process, since the limit is the process's. Several statements may need it at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before: tuple[int, int] | None = None
+
+    def put_up(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limit()
+
+    def take_down(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._before is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, self._before)
+                self._before = None
+
+    def _limit(self) -> None:
+        # Systems that do not report or limit the memory of a process have the interrupt alone.
+        with suppress(OSError, ValueError, IndexError):
+            pages = int(_STATM.read_text().split()[_DATA])
+            limit = pages * os.sysconf("SC_PAGE_SIZE") + RESERVE_BYTES
+            soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            if soft == resource.RLIM_INFINITY or limit < soft:
+                resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+                self._before = soft, hard
+
+
+MEMORY_WALL: Final = MemoryWall()
