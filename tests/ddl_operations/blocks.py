@@ -24,8 +24,10 @@ from tests.ddl_operations.operations import OPERATIONS
 from tests.ddl_operations.schema import FILL, TABLES
 from tests.schemachange.description import describe
 
-# CONCURRENTLY is no part of a transaction.
-STATEMENTS = tuple(sql for operation in OPERATIONS for sql in operation.statements if "concurrently" not in sql)
+_ALL = tuple(sql for operation in OPERATIONS for sql in operation.statements)
+# Statements that are no part of a transaction, with the SQLSTATE that a block rejects them with, as in PostgreSQL.
+CONCURRENT = {sql: "25001" for sql in _ALL if "concurrently" in sql}
+STATEMENTS = tuple(sql for sql in _ALL if sql not in CONCURRENT)
 NOT_SUPPORTED = "0A000"
 
 

@@ -31,15 +31,17 @@ from seachange.model.change.elements import (
     ColumnNotNull,
     ConvertedColumn,
     Element,
+    EnumLabel,
     ForeignKeyElement,
     UniqueIndex,
     descriptor_of,
 )
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Descriptor, View
+from seachange.model.schema.objects import Descriptor, EnumType, View
 from seachange.model.schema.references import references_to
 from seachange.model.schema.synthetic import follow_published
 from seachange.model.schema.temporary import is_temporary
@@ -126,6 +128,9 @@ class StagedChanges:
             published = self.published(created.id) if created is not None else None
             if created is not None and published is not None:
                 self.state.pending.publish(None, replace(created, version=published.version + 1), published)
+        for before, after in ((versions[0], versions[-1]) for versions in outcome):
+            if isinstance(before, EnumType):
+                self.state.pending.publish(before, after)
         changes = []
         for before, *passed, after in filter(None, tables):
             published = self.state.epoch.schema(head).by_id[before.id]
@@ -177,7 +182,15 @@ class StagedChanges:
             since = job.converted_at if is_computed else job.validated_at
             if key is not None and since is not None:
                 declared.changed.setdefault(key, since)
-                declared.constraints[key] = self._describe_violation(target.element)
+                lost = "" if target.goal is not Goal.TRANSIENT else self._lost_values(job.change)
+                declared.constraints[key] = lost or self._describe_violation(target.element)
+
+    def _lost_values(self, change: Change) -> str:
+        """The enum values that a constraint keeps out of rows until they are dropped."""
+        labels = [t.element for t in change.targets if not t.adds and isinstance(t.element, EnumLabel)]
+        types = {label.type_id: self.published(label.type_id) for label in labels}
+        lost = [f'"{label.label}" of type {found.name}' for label in labels if (found := types[label.type_id])]
+        return f"value {', '.join(lost)} is needed for" if lost else ""
 
     def _describe_violation(self, element: Element) -> str:
         table = self.published(descriptor_of(element))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from seachange import errors
 from seachange.model.change import elements
@@ -18,7 +17,7 @@ from seachange.model.change.targets import Status
 from seachange.model.ids import ConstraintId, DescriptorId, IndexId
 from seachange.model.schema.constraint import Check, ForeignKey
 from seachange.model.schema.descriptor import Column, Table
-from seachange.model.schema.objects import Descriptor, hide_sequence
+from seachange.model.schema.objects import Descriptor, EnumType, hide_sequence
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.synthetic import align_layouts
 from seachange.model.states import State
@@ -44,6 +43,8 @@ _ADDED = (
     elements.ForeignKeyElement,
     elements.ForeignKeyParent,
 )
+# What has versions that other sessions know. The values of a type change with COMMIT alone.
+_CHANGED = (Table, EnumType)
 _KEYED = (elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex, elements.ColumnGenerated)
 _NOT_VALID = (elements.CheckConstraint, elements.ForeignKeyElement)
 
@@ -161,18 +162,8 @@ def _hidden_sequences(outcome: Iterable[Sequence[Descriptor | None]]) -> Iterato
 
 def _with_known_types(table: Table, port: TransactionPort) -> Table:
     """Other sessions do not know the enum types and values of the block. Of a hidden column they write the text that
-    its rows hold, but they could not evaluate expressions over its labels."""
+    its rows hold, which is what expressions are bound to: these say themselves which labels the texts stand for."""
     unknown = {column.id for column in table.columns if _is_unknown(column, port)}
-    if not unknown:
-        return table
-    used = [check.columns for check in table.checks]
-    used += [column.generated.columns for column in table.columns if column.generated is not None]
-    used += [index.where.columns for index in table.indexes if index.where is not None]
-    if unknown.intersection(chain(*used)):
-        raise errors.FeatureNotSupported(
-            feature="an expression over enum values that are new in the same transaction block",
-            instead="Commit the values first.",
-        )
     columns = tuple(replace(c, type=_held(c.type)) if c.id in unknown else c for c in table.columns)
     return replace(table, columns=columns)
 
@@ -190,7 +181,7 @@ def _held(type_: SqlType) -> SqlType:
 
 def check_supported(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> None:
     ids = touched_by(plan.change)
-    known = {id_ for id_ in ids if isinstance(port.blocks.published(id_), Table) and id_ in catalog.descriptors}
+    known = {id_ for id_ in ids if isinstance(port.blocks.published(id_), _CHANGED) and id_ in catalog.descriptors}
     owned = {t.element.sequence_id for t in plan.change.targets if isinstance(t.element, elements.SequenceOwnerElement)}
     are_known = ids - known <= owned - catalog.descriptors.keys()
     work = [plan.graph.targets[n] for n in {node.target for node in plan.graph.nodes if node.step.op in FALLIBLE}]

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import FALLIBLE, BackfillIndexes, Op, OpType, Validate
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.schema.objects import Descriptor
+from seachange.planner.block_plan import part_of, planned
 from seachange.planner.known_schema import KnownSchema, apply_ops
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Stage
@@ -35,6 +38,20 @@ def is_own_work(plan: ChangePlan, port: TransactionPort) -> bool:
 def needs_own_work(plan: ChangePlan, port: TransactionPort) -> bool:
     """Whether the plan would need a job, if such tables were not the transaction's own."""
     return any(True for _ in _tables_waited_for(plan)) and is_own_work(plan, port)
+
+
+def split_proofs(plan: ChangePlan, port: TransactionPort) -> tuple[ChangePlan, ChangePlan | None]:
+    """The plan without what it only has to prove of rows of tables that the transaction has created, and a plan of
+    that."""
+    proven: dict[DescriptorId, bool] = {}
+    for target in plan.change.targets:
+        id_, is_proof = descriptor_of(target.element), target.goal is Goal.TRANSIENT
+        proven[id_] = proven.get(id_, True) and is_proof and port.blocks.published(id_) is None
+    own = [id_ for id_, is_proven in proven.items() if is_proven]
+    if not own:
+        return plan, None
+    rest, proofs = (part_of(plan.change, own, inside) for inside in (False, True))
+    return planned(rest, plan), planned(proofs, plan)
 
 
 def _tables_waited_for(plan: ChangePlan) -> Iterator[TableId | None]:

@@ -30,7 +30,7 @@ from seachange.sql.change.block_change import can_run_in_block, check_supported,
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_named_roles, check_plan, without_lost_roles
-from seachange.sql.change.own_changes import is_own_work, run_own_change
+from seachange.sql.change.own_changes import is_own_work, run_own_change, split_proofs
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.published_versions import publish_version, rely, verify_outcome
 from seachange.sql.change.running_changes import check_change, check_named
@@ -102,13 +102,11 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
             plan, needs_job = over_rows, True
             at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     if needs_job and in_block:
-        check_supported(plan, catalog, port)
-    hold_database(statement, known.values(), port)
-    check_change(plan.change, port)
-    if needs_job and in_block:
-        run_in_block(text, plan, catalog, port, duck)
+        _run_stages(statement, text, plan, catalog, port, duck)
         notices.extend(plan.notices)
         return Result(command_tag(statement))
+    hold_database(statement, known.values(), port)
+    check_change(plan.change, port)
     _publish_at_once(plan, at_once, catalog, tables, port, duck)
     if needs_job or port.jobs.asks_for_job:
         _launch_job(text, plan, at_once, port)
@@ -120,6 +118,19 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         sizes = {id_: port.reads.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}
         notices.extend(advise(plan, replace(catalog, sizes=sizes)))
     return Result(command_tag(statement))
+
+
+def _run_stages(
+    statement: DdlStatement, text: str, plan: ChangePlan, catalog: KnownSchema, port: TransactionPort, duck: DuckSession
+) -> None:
+    """A change of a block that takes longer than its COMMIT."""
+    plan, proofs = split_proofs(plan, port)
+    check_supported(plan, catalog, port)
+    hold_database(statement, catalog.descriptors.values(), port)
+    check_change(plan.change, port)
+    if proofs is not None:
+        run_own_change(proofs, catalog, port, duck)
+    run_in_block(text, plan, catalog, port, duck)
 
 
 def _publish_at_once(
