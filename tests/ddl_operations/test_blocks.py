@@ -14,7 +14,6 @@ from seachange.engine.session.session import Session
 from tests.ddl_operations.blocks import (
     CONCURRENT,
     NOT_SUPPORTED,
-    OPERATIONS,
     STATEMENTS,
     Rows,
     Sequel,
@@ -105,7 +104,7 @@ def test_every_statement_over_rows(begin: tuple[str, ...], rejected: dict[str, s
     """Whatever works alone works in a block; `test_all_statements` compares what it does."""
     found = {}
     with closing(Session(node)) as session:
-        for sql in (sql for operation in OPERATIONS for sql in operation.statements):
+        for sql in (*STATEMENTS, *CONCURRENT):
             try:
                 for statement in (*begin, *sql.split("; ")):
                     session.execute(statement)
