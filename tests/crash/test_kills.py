@@ -17,7 +17,7 @@ OTHER_SEEDS = (1, 2)
 ELSEWHERE = {("postgresql", "commit.written")}
 
 # Those of jobs, of blocks and of new databases have suites of their own.
-POINTS = [point for point in faults.POINTS if not point.startswith(("job.", "block.", "identity."))]
+POINTS = [point for point in faults.POINTS if not point.startswith(("job.", "block.", "identity.", "export."))]
 
 
 def skip_elsewhere(kind: str, point: str) -> None:

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.exports import ExportRecord
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import (
     CatalogTableLocks,
@@ -37,7 +38,7 @@ from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, Sequ
 from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 11
+FORMAT = 12
 
 
 class ChangeWatch(Protocol):
@@ -218,12 +219,24 @@ class Catalog(Protocol):
         """Drops intents whose commit was definitely refused, so that their files are garbage at once."""
 
     def collect(self, epoch: Epoch, retention_us: int) -> tuple[SegmentId, ...]:
-        """Raises the floor to the horizon (the lowest live mark, and the newest sequence older than the retention),
-        removes what no snapshot at or above it can reach (superseded generations and the deltas they contain, by the
-        *swap's* sequence; key sets), and returns the segments whose files may be deleted: the removed ones, and intents
-        whose epoch is dead or that were abandoned. They are returned again until `forget_files`."""
+        """Raises the floor to the horizon (the lowest live mark, the newest sequence older than the retention, and the
+        lowest sequence that an export holds), removes what no snapshot at or above it can reach (superseded generations
+        and the deltas they contain, by the *swap's* sequence; key sets), and returns the segments whose files may be
+        deleted: the removed ones, and intents whose epoch is dead or that were abandoned. They are returned again until
+        `forget_files`."""
 
     def forget_files(self, ids: Sequence[SegmentId]) -> None: ...
+
+    # Exported snapshots, whose files other engines read.
+
+    def record_export(self, epoch: Epoch, record: ExportRecord) -> None:
+        """Adds an export, or replaces that of the same snapshot. Until it expires, the floor does not rise above the
+        sequence that it holds. Raises StaleNode if the epoch has ended, SnapshotTooOld if the floor is above it."""
+
+    def exports(self) -> tuple[ExportRecord, ...]:
+        """All of them, by table and snapshot, including expired ones, until `forget_exports`."""
+
+    def forget_exports(self, table_id: TableId, snapshots: Sequence[int]) -> None: ...
 
     def holdings(self) -> Holdings: ...
 

@@ -30,7 +30,8 @@ from seachange.catalog.rows import (
     node_from,
     segment_from,
 )
-from seachange.model.ids import DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.exports import ExportRecord
+from seachange.model.ids import DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import Event, JobId, JobRecord
 from seachange.model.locking import LockHeld, LockMode
 from seachange.model.log import NodeRecord
@@ -97,6 +98,8 @@ _JOBS: LiteralString = """SELECT id, revision, status, request, descriptors, bod
 _ALL_JOBS = _JOBS + " ORDER BY id"
 _OPEN_JOBS = _JOBS + " WHERE status NOT IN ('succeeded', 'failed', 'canceled') ORDER BY id"
 _ONE_JOB = _JOBS + " WHERE id = %b"
+_EXPORTS = """SELECT table_id, snapshot, held, metadata, created_us, expires_us FROM seachange.export
+    ORDER BY table_id, snapshot"""
 _EVENTS = "SELECT timestamp_us, job_id, seq, text FROM seachange.event ORDER BY id"
 
 
@@ -220,6 +223,10 @@ class CatalogReads(ABC):
     def job(self, job_id: JobId) -> JobRecord | None:
         found = self._rows(_ONE_JOB, job_id)
         return job_from(found[0], self._numbers) if found else None
+
+    def exports(self) -> tuple[ExportRecord, ...]:
+        rows = self._rows(_EXPORTS)
+        return tuple(ExportRecord(TableId(id_), snapshot, Seq(held), *rest) for id_, snapshot, held, *rest in rows)
 
     def events(self) -> tuple[Event, ...]:
         return tuple(map(event_from, self._rows(_EVENTS)))

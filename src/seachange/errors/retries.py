@@ -47,6 +47,12 @@ class DeadlockDetected(OperationalError):
         self.detail = waits
 
 
+class ExportInProgress(OperationalError):
+    sqlstate = "55P03"
+    message = "another node exports the table"
+    hint_text = "Try again."
+
+
 class SnapshotTooOld(OperationalError):
     sqlstate = "72000"
     message = "snapshot {snapshot} is no longer available: {detail}"

@@ -17,6 +17,10 @@ class FeatureNotSupported(NotSupportedError):
     hint_text = "{instead}"
 
 
+class NotMappable(NotSupportedError):
+    message = 'table "{table}" cannot be read as an Iceberg table: {reason}'
+
+
 class UndefinedTable(ProgrammingError):
     sqlstate = "42P01"
     message = 'relation "{name}" does not exist'

@@ -32,6 +32,8 @@ POINTS: dict[str, str] = {
     "compaction.planned": "a compaction has chosen what to rewrite",
     "compaction.written": "the new generation's segments are published, the swap is not asked for",
     "compaction.swapped": "the new generation is in the log",
+    "export.written": "the files of an export are published, the catalog does not know of it",
+    "export.recorded": "the catalog knows of an export, the files that it replaces still exist",
     "gc.collected": "the catalog has removed segments, their files still exist",
     "gc.deleted": "one file has been deleted, the catalog still lists it as garbage",
     "gc.forgotten": "the catalog no longer lists the deleted files",

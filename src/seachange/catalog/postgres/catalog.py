@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import LiteralString, TypeVar
@@ -20,8 +21,9 @@ from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
 from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, write_sequence
 from seachange.catalog.reads import CatalogReads, Query
-from seachange.catalog.rows import BURNED_KEPT_US, Row, check_request
-from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.catalog.rows import BURNED_KEPT_US, Row, check_request, check_snapshot
+from seachange.model.exports import ExportRecord
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, JobId, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome, RecordedViolation
@@ -61,6 +63,8 @@ _ABANDON = """WITH abandoned AS (DELETE FROM seachange.intent
     INSERT INTO seachange.garbage SELECT segment_id FROM abandoned"""
 _FORGET_FILES = "DELETE FROM seachange.garbage WHERE segment_id = ANY(%b)"
 _RAISE_FLOOR = "SELECT seachange.raise_floor(%b, %b, %b)"
+_RECORD_EXPORT = "SELECT seachange.record_export(%b, %b, %b, %b, %s, %b, %b)"
+_FORGET_EXPORTS = "DELETE FROM seachange.export WHERE table_id = %b AND snapshot = ANY(%b)"
 _ADD_PARTITIONS = "SELECT seachange.add_partitions(%b, %b)"
 _CLAIM = "SELECT seachange.claim(%b, %s)"
 _RELEASE = "DELETE FROM seachange.claim WHERE resource = %s AND epoch = %b"
@@ -298,6 +302,13 @@ class PostgresCatalog(CatalogReads):
 
     def forget_files(self, ids: Sequence[SegmentId]) -> None:
         self._do(_FORGET_FILES, Bigints(ids))
+
+    def record_export(self, epoch: Epoch, record: ExportRecord) -> None:
+        floor = self._number(_RECORD_EXPORT, epoch, *astuple(record))
+        check_snapshot(epoch, record.held, None if floor is None else (floor, True))
+
+    def forget_exports(self, table_id: TableId, snapshots: Sequence[int]) -> None:
+        self._do(_FORGET_EXPORTS, table_id, Bigints(snapshots))
 
     def copy_to(self, folder: Path) -> Seq:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))

@@ -472,6 +472,23 @@ BEGIN
     RETURN FOUND;
 END $$;
 
+-- The floor, null for an epoch that has ended; nothing is recorded if it is above the sequence.
+CREATE OR REPLACE FUNCTION seachange.record_export(my_epoch bigint, my_table bigint, my_snapshot bigint, my_held bigint,
+    my_metadata text, my_created_us bigint, my_expires_us bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    low bigint;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
+    SELECT floor INTO low FROM seachange.sequencer;
+    IF low <= my_held THEN
+        INSERT INTO seachange.export VALUES (my_table, my_snapshot, my_held, my_metadata, my_created_us, my_expires_us)
+            ON CONFLICT (table_id, snapshot) DO UPDATE SET held = my_held, metadata = my_metadata,
+                created_us = my_created_us, expires_us = my_expires_us;
+    END IF;
+    RETURN low;
+END $$;
+
 -- Raises the floor to the horizon and forgets what decides what readers see;
 -- gives the new floor, null for an epoch that has ended. Of an index, the newest
 -- generation swapped in at or below the floor, all later ones, and every delta
@@ -484,6 +501,7 @@ BEGIN
     IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
     UPDATE seachange.sequencer SET floor = greatest(floor, least(
             (SELECT min(low_water) FROM seachange.node WHERE live),
+            (SELECT min(held) FROM seachange.export WHERE expires_us > seachange.now_us()),
             seachange.sequence_at(seachange.now_us() - retention_us)))
         RETURNING floor INTO low;
 

@@ -13,13 +13,14 @@ from urllib.parse import quote
 from seachange import errors
 from seachange.catalog.reads import CatalogReads, Query
 from seachange.catalog.rows import Row, check_request, unpack
-from seachange.catalog.sqlite import connections, jobs, locks, nodes, read
+from seachange.catalog.sqlite import connections, exports, jobs, locks, nodes, read
 from seachange.catalog.sqlite.collect import raise_floor, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.copy import copy_catalog
 from seachange.catalog.sqlite.schema import BIND, POSITION_BITS, check_format, format_of, has_content, migrate
 from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, write_sequence
-from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.exports import ExportRecord
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, JobId, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome, RecordedViolation
@@ -292,6 +293,14 @@ class SqliteCatalog(CatalogReads):
     def forget_files(self, ids: Sequence[SegmentId]) -> None:
         with self._writer as db:
             nodes.forget(db, ids)
+
+    def record_export(self, epoch: Epoch, record: ExportRecord) -> None:
+        with self._writer as db:
+            exports.record_export(db, epoch, record)
+
+    def forget_exports(self, table_id: TableId, snapshots: Sequence[int]) -> None:
+        with self._writer as db:
+            exports.forget_exports(db, table_id, snapshots)
 
     def copy_to(self, folder: Path) -> Seq:
         with closing(connections.connect(self._path)) as db:

@@ -18,6 +18,8 @@ from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import SegmentId
 
 _LOWEST_MARK = "SELECT min(low_water) FROM node WHERE live = 1"
+# Of exports that have not expired.
+_LOWEST_HELD = "SELECT min(held) FROM export WHERE expires_us > ?"
 _FLOOR = "SELECT floor FROM sequencer"
 _SET_FLOOR = "UPDATE sequencer SET floor = ?"
 _COMPACTED = """SELECT index_id, max(id), max(base) FROM generation WHERE swap <= ?
@@ -69,7 +71,9 @@ def raise_floor(db: sqlite3.Connection, now_us: int, retention_us: int) -> tuple
     """Returns the files that may be deleted, and the slices that are left to remove."""
     (floor,) = db.execute(_FLOOR).fetchone()
     (mark,) = db.execute(_LOWEST_MARK).fetchone()
-    floor = max(floor, min(mark, read_sequence_at(db, now_us - retention_us)))
+    (held,) = db.execute(_LOWEST_HELD, (now_us,)).fetchone()
+    horizon = min(mark, read_sequence_at(db, now_us - retention_us))
+    floor = max(floor, horizon if held is None else min(horizon, held))
     db.execute(_SET_FLOOR, (floor,))
     bounds = _forget_contents(db, floor)
     for statement in _FORGET_EPOCHS:

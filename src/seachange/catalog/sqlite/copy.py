@@ -23,6 +23,8 @@ _REST = (
     "DELETE FROM lock",
     "DELETE FROM lock_wait",
     "DELETE FROM claim",
+    # The files of exports are not copied.
+    "DELETE FROM export",
 )
 
 

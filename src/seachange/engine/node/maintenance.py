@@ -12,6 +12,7 @@ from contextlib import suppress
 from seachange import errors
 from seachange.engine.context.background import Alarm
 from seachange.engine.context.retention import Retention
+from seachange.engine.exports.table_exports import TableExports
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
@@ -104,11 +105,12 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
 class NodeMaintenance:
     """`paused` disables compaction, for measurements."""
 
-    def __init__(self, epoch: NodeEpoch, retention: Retention) -> None:
+    def __init__(self, epoch: NodeEpoch, retention: Retention, exports: TableExports) -> None:
         self._parts = epoch.parts
         self._epoch = epoch
         self._alarm = Alarm()
         self.retention = retention
+        self._exports = exports
         self.paused = False
         self.compactions = 0
         self._is_stopped = False
@@ -170,4 +172,5 @@ class NodeMaintenance:
             raise problems[0]
 
     def collect(self, epoch: EpochState) -> int:
+        self._exports.forget_expired()
         return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self.retention.us)

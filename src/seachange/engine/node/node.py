@@ -14,6 +14,7 @@ from seachange import errors
 from seachange.engine.context.background import BackgroundThread, BackgroundWork
 from seachange.engine.context.retention import Retention
 from seachange.engine.context.statement_context import BLOCK, StatementContext, TransactionMode
+from seachange.engine.exports.table_exports import TableExports
 from seachange.engine.jobs.job_manager import ROUND_US, JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
@@ -64,7 +65,8 @@ class Node:
         self.watchdog = Watchdog(parts.clock, resident_bytes, MEMORY_WALL)
         self.retention = Retention(retention_us)
         self.follower = LogFollower(self._epoch, beat_us(expiry_ms))
-        self.maintenance = NodeMaintenance(self._epoch, self.retention)
+        self.exports = TableExports(self._epoch)
+        self.maintenance = NodeMaintenance(self._epoch, self.retention, self.exports)
         self.jobs = JobManager(self._epoch, self.retention)
         self.background: dict[str, BackgroundWork] = {
             "watchdog": self.watchdog,

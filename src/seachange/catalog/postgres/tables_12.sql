@@ -1,0 +1,11 @@
+-- Snapshots that were exported for other engines. Until they expire, the floor stays at or below `held`.
+
+CREATE TABLE seachange.export (
+    table_id bigint NOT NULL,
+    snapshot bigint NOT NULL,
+    held bigint NOT NULL,
+    metadata text NOT NULL,
+    created_us bigint NOT NULL,
+    expires_us bigint NOT NULL,
+    PRIMARY KEY (table_id, snapshot)
+);

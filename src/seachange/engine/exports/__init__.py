@@ -1,0 +1,1 @@
+"""Tables as Iceberg: exports on demand and by schedule."""

@@ -1,0 +1,192 @@
+"""Exports of tables for other engines, on demand and at intervals.
+
+**Invariant:** one node at a time exports a table, by a claim in the catalog, and one thread of it. A node whose epoch
+has ended cannot record an export, so what it has written is named by nothing.
+
+**Invariant:** an export is recorded while its transaction holds back garbage collection; from then on its record does,
+until it expires. Its files are deleted only after that, and the record after the files.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from uuid import NAMESPACE_OID, uuid5
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seachange import errors
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_epoch import NodeEpoch
+from seachange.iceberg.export import Exported, Occasion, TableSource, export_table, read_export, referenced_names
+from seachange.iceberg.folder import TableFolder
+from seachange.iceberg.table_schema import DEFAULTS_FORMAT, Unmapped
+from seachange.model.exports import ExportRecord
+from seachange.model.ids import Seq, TableId
+from seachange.model.segments import Segment
+from seachange.runtime.faults import reach
+from seachange.runtime.opening import open_files
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_duration_ms
+
+# The folder of exported tables, beside that of the segments.
+FOLDER = "iceberg"
+# How long files outlive the snapshots that metadata lists, so that a reader which has just read it can finish.
+GRACE_US = 60_000_000
+_CLAIM_SECONDS_MAX = 30.0
+_CLAIM_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """An export at a sequence; none of its snapshots expires before `until_us`."""
+
+    seq: Seq
+    until_us: int
+    exported: Exported
+
+
+class TableExports:
+    def __init__(self, epoch: NodeEpoch) -> None:
+        self._parts = epoch.parts
+        self._epoch = epoch
+        self._locks: defaultdict[TableId, threading.Lock] = defaultdict(threading.Lock)
+        # The exports that this node made last.
+        self._last: dict[TableId, _Last] = {}
+        # For each table, the names of the files of each snapshot.
+        self._names: dict[TableId, dict[str, frozenset[str]]] = {}
+
+    @property
+    def retention_us(self) -> int:
+        settings = SessionSettings(self._parts.settings)
+        return 1_000 * parse_duration_ms(settings.get("seachange.iceberg_retention"))
+
+    def export(self, table_id: TableId) -> Exported:
+        """The table as of now. Raises NotMappable, and UndefinedTable if it was dropped."""
+        with self._locks[table_id]:
+            return self._epoch.run(partial(self._export_claimed, table_id))
+
+    def folder(self, table_id: TableId) -> TableFolder:
+        return TableFolder(open_files(self._parts.data / FOLDER / str(table_id)))
+
+    def forget_expired(self) -> None:
+        """Deletes the files of tables that were dropped, or are no longer exported, when all of their snapshots have
+        expired. Those of other tables go with the next export."""
+        now_us = self._parts.clock.wall_us()
+        found: defaultdict[TableId, list[ExportRecord]] = defaultdict(list)
+        for record in self._parts.catalog.exports():
+            found[record.table_id].append(record)
+        for table_id, records in found.items():
+            if all(record.expires_us <= now_us for record in records):
+                with self._locks[table_id]:
+                    self._epoch.run(partial(self._forget_table, table_id))
+
+    def _forget_table(self, table_id: TableId, epoch: EpochState) -> None:
+        with self._claimed(epoch, table_id):
+            # Another node may have exported it in the meantime.
+            records = self._records(table_id)
+            if all(record.expires_us <= self._parts.clock.wall_us() for record in records):
+                self.folder(table_id).sweep(frozenset())
+                self._last.pop(table_id, None)
+                self._names.pop(table_id, None)
+                self._parts.catalog.forget_exports(table_id, [record.snapshot for record in records])
+
+    def _records(self, table_id: TableId) -> list[ExportRecord]:
+        return [record for record in self._parts.catalog.exports() if record.table_id == table_id]
+
+    @contextmanager
+    def _claimed(self, epoch: EpochState, table_id: TableId) -> Iterator[None]:
+        catalog, resource = self._parts.catalog, f"iceberg:{table_id}"
+        deadline_us = self._parts.clock.steady_us() + round(_CLAIM_SECONDS_MAX * 1_000_000)
+        while not catalog.claim(epoch.epoch, resource):
+            if self._parts.clock.steady_us() > deadline_us:
+                raise errors.ExportInProgress()
+            threading.Event().wait(_CLAIM_PAUSE_SECONDS)
+        try:
+            yield
+        finally:
+            catalog.release(epoch.epoch, resource)
+
+    def _export_claimed(self, table_id: TableId, epoch: EpochState) -> Exported:
+        known = self._last.get(table_id)
+        if known is not None and epoch.catch_up() == known.seq and self._parts.clock.wall_us() < known.until_us:
+            return known.exported
+        with self._claimed(epoch, table_id):
+            ticket = epoch.registry.enter()
+            try:
+                seq = epoch.catch_up()
+                epoch.registry.move(ticket, seq)
+                return self._export_at(table_id, epoch, seq)
+            finally:
+                epoch.registry.leave(ticket)
+
+    def _export_at(self, table_id: TableId, epoch: EpochState, seq: Seq) -> Exported:
+        folder, now_us = self.folder(table_id), self._parts.clock.wall_us()
+        records = self._records(table_id)
+        newest = max(records, key=lambda record: record.snapshot, default=None)
+        last = self._read_last(folder, table_id, newest)
+        live = frozenset(record.snapshot for record in records if record.expires_us - GRACE_US > now_us)
+        token = self._parts.entropy.token(8).hex()
+        occasion = Occasion(now_us // 1_000, live, (now_us - self.retention_us) // 1_000, token)
+        source = self._source(table_id, epoch, seq)
+        try:
+            exported = export_table(source, last, folder, occasion)
+        except Unmapped as problem:
+            raise errors.NotMappable(table=source.table.full_name, reason=str(problem)) from problem
+        reach("export.written")
+        if exported is not last or newest is None or newest.expires_us - now_us < self.retention_us // 2:
+            self._record(epoch, table_id, seq, exported, records, now_us)
+        ends_us = [record.expires_us for record in records if record.snapshot in exported.snapshots]
+        until_us = min([now_us + self.retention_us // 2, *(end_us - GRACE_US for end_us in ends_us)])
+        self._last[table_id] = _Last(seq, until_us, exported)
+        return exported
+
+    def _record(
+        self,
+        epoch: EpochState,
+        table_id: TableId,
+        seq: Seq,
+        exported: Exported,
+        records: list[ExportRecord],
+        now_us: int,
+    ) -> None:
+        expires_us = now_us + self.retention_us + GRACE_US
+        made = ExportRecord(table_id, exported.snapshot, seq, exported.address, now_us, expires_us)
+        self._parts.catalog.record_export(epoch.epoch, made)
+        reach("export.recorded")
+        gone = [record.snapshot for record in records if record.snapshot not in exported.snapshots]
+        is_first = table_id not in self._names
+        if gone or is_first:
+            folder, known = self.folder(table_id), self._names.setdefault(table_id, {})
+            folder.sweep(referenced_names(folder, exported, known))
+            self._parts.catalog.forget_exports(table_id, gone)
+
+    def _read_last(self, folder: TableFolder, table_id: TableId, newest: ExportRecord | None) -> Exported | None:
+        if newest is None:
+            return None
+        known = self._last.get(table_id)
+        if known is not None and known.exported.address == newest.metadata:
+            return known.exported
+        return read_export(folder, newest.metadata)
+
+    def _source(self, table_id: TableId, epoch: EpochState, seq: Seq) -> TableSource:
+        schema = epoch.schema(seq)
+        table = schema.by_id.get(table_id)
+        if table is None:
+            raise errors.UndefinedTable(name=str(table_id))
+        parts = epoch.image(table, table.primary, seq).parts(seq)
+        uuid = str(uuid5(NAMESPACE_OID, f"{self._parts.identity}/{table_id}"))
+        version = DEFAULTS_FORMAT
+        return TableSource(table, schema.objects, parts, seq, uuid, version, self._address, self._read_schema)
+
+    def _address(self, segment: Segment) -> str:
+        return self._parts.files.path(self._parts.warehouse.name(segment.id))
+
+    def _read_schema(self, segment: Segment) -> pa.Schema:
+        with self._parts.files.open_input(self._parts.warehouse.name(segment.id)) as source:
+            return pq.read_schema(source)

@@ -1,0 +1,1 @@
+"""Tables as Iceberg tables: metadata beside the segments, which stay as they are."""

@@ -1,0 +1,50 @@
+"""The files of one exported table: metadata, manifests, deletes, and the rows that were in the catalog.
+
+Readers that write into the location of a table find it swept: what no retained snapshot refers to is deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.runtime.filesystem import FileSystem, named_errors
+
+
+@dataclass(frozen=True, slots=True)
+class TableFolder:
+    files: FileSystem
+
+    @property
+    def location(self) -> str:
+        return self.files.path("").rstrip("/")
+
+    def address(self, name: str) -> str:
+        """What metadata calls the file."""
+        return f"{self.location}/{name}"
+
+    def name_of(self, address: str) -> str | None:
+        """The name of a file in this folder; None for others."""
+        return address.removeprefix(f"{self.location}/") if address.startswith(f"{self.location}/") else None
+
+    def write(self, name: str, content: bytes) -> str:
+        """Publishes the file; returns its address."""
+        path = self.files.temporary_path(name)
+        with named_errors("write", path), open(path, "wb") as file:
+            file.write(content)
+        self.files.publish(name)
+        return self.address(name)
+
+    def read(self, address: str) -> bytes | None:
+        """None if the file is missing, or belongs to another folder."""
+        name = self.name_of(address)
+        if name is None or self.files.size(name) is None:
+            return None
+        with self.files.open_input(name) as source:
+            return bytes(source.read())
+
+    def sweep(self, kept: frozenset[str]) -> int:
+        """Deletes all files but these, by name."""
+        left = [name for name in self.files.names() if name not in kept]
+        for name in left:
+            self.files.delete(name)
+        return len(left)
