@@ -12,6 +12,7 @@ import asyncio
 import gc
 import os
 import signal
+import ssl
 import sys
 import threading
 from collections.abc import Callable
@@ -109,8 +110,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--http",
         type=_http_address,
         metavar="[HOST:]PORT|off",
-        help=f"health and metrics (default: {_HTTP}, if it is free)",
+        help=f"health, metrics and the Iceberg catalog (default: {_HTTP}, if it is free)",
     )
+    parser.add_argument("--http-tls", action="store_true", help="serve HTTP over TLS, with the same certificate")
     parser.add_argument("--node", metavar="NAME", help="the node's name (default: from host and process)")
     parser.add_argument("--trust", action="store_true", help="do not ask for a password; only on a loopback address")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the TLS certificate (PEM)")
@@ -142,6 +144,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.require_tls and arguments.tls_cert is None:
         print("seachange serve: --require-tls needs a certificate, --tls-cert FILE")
         return 2
+    if arguments.http_tls and arguments.tls_cert is None:
+        print("seachange serve: --http-tls needs a certificate, --tls-cert FILE")
+        return 2
     try:
         tls = load_context(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None else None
         restrict_access(arguments.data, arguments.group_access)
@@ -152,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
                 host, port, auth_config, tls, arguments.connections, arguments.grace, arguments.require_tls
             )
             ending = Ending(arguments.grace)
-            asyncio.run(_serve(node, options, arguments.http, ending))
+            asyncio.run(_serve(node, options, arguments.http, tls if arguments.http_tls else None, ending))
         except BaseException:
             node.close()
             raise
@@ -163,7 +168,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve(node: Node, options: ServerOptions, http: Address | None, ending: Ending) -> None:
+async def _serve(
+    node: Node, options: ServerOptions, http: Address | None, http_tls: ssl.SSLContext | None, ending: Ending
+) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -171,7 +178,7 @@ async def _serve(node: Node, options: ServerOptions, http: Address | None, endin
     server = Server(node, options)
     port = await server.start()
     monitor = Monitor(node, server)
-    watched = await _watch(monitor, http)
+    watched = await _watch(monitor, http, http_tls)
     node.jobs.takes_up = True
     node.jobs.wake()
     # Objects that exist now are permanent: excluding them keeps the garbage collector's pauses short.
@@ -188,13 +195,14 @@ async def _serve(node: Node, options: ServerOptions, http: Address | None, endin
     gc.unfreeze()
 
 
-async def _watch(monitor: Monitor, http: Address | None) -> str:
+async def _watch(monitor: Monitor, http: Address | None, tls: ssl.SSLContext | None) -> str:
     """The status line. The default address may be taken, since several servers often run on one machine."""
     host, port = http if http is not None else _address(_HTTP)
     if not host:
         return "health and metrics over HTTP are off"
     try:
-        return f"health and metrics on http://{_in_url(host)}:{await monitor.start(host, port)}"
+        scheme = "http" if tls is None else "https"
+        return f"health and metrics on {scheme}://{_in_url(host)}:{await monitor.start(host, port, tls)}"
     except Error as problem:
         if http is not None:
             raise

@@ -53,6 +53,13 @@ def mock_verifier(user: str, secret: bytes) -> Verifier:
     return Verifier(salt, ITERATIONS, _hmac(secret, salt), _hmac(secret, salt + b"server"))
 
 
+def matches_password(verifier: Verifier, password: str) -> bool:
+    """Whether it is the password, which the client has sent as it is."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), verifier.salt, verifier.iterations)
+    stored = hashlib.sha256(_hmac(salted, b"Client Key")).digest()
+    return hmac.compare_digest(stored, verifier.stored_key)
+
+
 class Scram:
     """The server's side of one exchange."""
 

@@ -23,15 +23,13 @@ from seachange.runtime.nonblocking import WouldWait, non_blocking
 from seachange.server import messages as m
 from seachange.server.connection import ClientConnection
 from seachange.server.inbox import Inbox
-from seachange.server.limits import Limits, Throttle, find_patience_ms, silence_error
+from seachange.server.limits import REFUSAL_SECONDS, Limits, Throttle, find_patience_ms, silence_error
 from seachange.server.login import AuthConfig, Login
 from seachange.server.messages import error_report, notice_report
 from seachange.server.outbox import Outbox
 
 _MS = 1_000
 _US = 1_000_000
-# The delay of the answer to a wrong password, to slow down guessing.
-_REFUSAL_SECONDS = 0.2
 _SECRET_BYTES = 4
 # TCP keepalive: dead peers are disconnected after two minutes.
 _KEEP_ALIVE = (
@@ -258,7 +256,7 @@ class ClientSocket(asyncio.Protocol):
         delay = 0.0
         if isinstance(error, errors.InvalidPassword):
             self._server_context.throttle.note_failure(self._address, self._now_us())
-            delay = _REFUSAL_SECONDS
+            delay = REFUSAL_SECONDS
         self._loop.call_later(delay, self._say_last, error_report(error, "FATAL"))
 
     def _say_last(self, data: bytes) -> None:

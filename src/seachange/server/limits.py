@@ -13,6 +13,8 @@ from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 # This many failures are allowed without delay, and are forgotten after this time.
 FREE_FAILURES = 5
 MEMORY_US = 60_000_000
+# The delay of the answer to a wrong password, to slow down guessing.
+REFUSAL_SECONDS = 0.2
 # The interval between attempts of an address with more failures.
 SPACING_US = 500_000
 # Above this number of addresses, the oldest failures are forgotten.
