@@ -30,10 +30,11 @@ _SIZES = frozenset({2**31 - 1, 2**63 - 1})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows in no order, or the code of an error."""
+    """Rows in no order, or the code of an error. `columns` are the names and types of result columns."""
 
     rows: tuple[tuple[Any, ...], ...] | None
     sqlstate: str | None = None
+    columns: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Both:
     def ask_postgres(self, text: str) -> Answer:
         try:
             cursor = self.postgres.execute(text.encode())
-            return Answer(tuple(cursor.fetchall()) if cursor.description else ())
+            columns = _columns([(column.name, column.type_code) for column in cursor.description or ()])
+            return Answer(tuple(cursor.fetchall()) if cursor.description else (), columns=columns)
         except psycopg.Error as error:
             return Answer(None, error.sqlstate)
 
@@ -52,7 +54,9 @@ class Both:
         cursor = self.ours.cursor()
         try:
             cursor.execute(text)
-            return Answer(_documents(cursor.description, cursor.fetchall()) if cursor.description else ())
+            columns = _columns([(column[0], column[1]) for column in cursor.description or ()])
+            rows = _documents(cursor.description, cursor.fetchall()) if cursor.description else ()
+            return Answer(rows, columns=columns)
         except Error as error:
             return Answer(None, error.sqlstate)
 
@@ -60,6 +64,11 @@ class Both:
         """On both; neither may fail."""
         self.postgres.execute(script.encode())
         self.ours.cursor().execute(script)
+
+
+def _columns(found: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Types that users create have numbers of their own in both."""
+    return tuple((name, min(type_, FIRST_OID)) for name, type_ in found)
 
 
 def _documents(description: Sequence[Sequence[Any]], rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:

@@ -4,7 +4,7 @@ each: rows, what writes return, and codes of errors."""
 from pathlib import Path
 
 from tests.differential.both import open_both, values
-from tests.differential.test_expressions import FOLDER, differences, read_lines
+from tests.differential.test_expressions import FOLDER, ask_both, differences, read_lines
 from tests.support.postgres import LocalPostgres
 
 STATEMENTS = read_lines("applications.txt")
@@ -18,7 +18,7 @@ DIFFERENT = {
 def test_applications_get_the_same(postgres_server: LocalPostgres, tmp_path: Path) -> None:
     with open_both(postgres_server, tmp_path) as both:
         both.run((FOLDER / "applications.sql").read_text())
-        found = differences(both, STATEMENTS)
+        found = differences(ask_both(both, STATEMENTS))
     print(f"applications: {len(STATEMENTS)} statements compared, {len(found)} differ")
     unlisted = [how for statement, how in found.items() if statement not in DIFFERENT]
     assert not unlisted, "\n".join(unlisted)

@@ -2,15 +2,16 @@
 
 Each line of testdata/expressions.txt, documented.txt and json_paths.txt is an expression, of aggregates.txt one over
 the table below, of queries.txt a query. What differs is listed in testdata/differences.txt with a reason; what is
-refused here is a difference too.
+refused here is a difference too. testdata/column_differences.txt lists the queries whose result columns have other
+names or types.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.differential.both import Both, open_both, values
+from tests.differential.both import Answer, Both, open_both, values
 from tests.differential.random_expressions import random_expressions
 from tests.support.postgres import LocalPostgres
 
@@ -41,6 +42,7 @@ QUERIES = [
     *read_lines("queries.txt"),
 ]
 DIFFERENT = set(read_lines("differences.txt"))
+OTHER_COLUMNS = set(read_lines("column_differences.txt"))
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +52,38 @@ def both(postgres_server: LocalPostgres, tmp_path_factory: pytest.TempPathFactor
         yield opened
 
 
-def differences(both: Both, queries: list[str]) -> dict[str, str]:
+Answers = dict[str, tuple[Answer, Answer]]
+
+
+def ask_both(both: Both, queries: list[str]) -> Answers:
+    return {query: (both.ask_postgres(query), both.ask_ours(query)) for query in queries}
+
+
+@pytest.fixture(scope="module")
+def answers(both: Both) -> Answers:
+    return ask_both(both, QUERIES)
+
+
+def differences(answers: Answers, part: Callable[[Answer], object] = values) -> dict[str, str]:
     found = {}
-    for query in queries:
-        expected, actual = values(both.ask_postgres(query)), values(both.ask_ours(query))
+    for query, (postgres, ours) in answers.items():
+        expected, actual = part(postgres), part(ours)
         if expected != actual:
             found[query] = f"{query}\n    PostgreSQL {expected}\n    ours       {actual}"
     return found
 
 
-def test_expressions_give_the_same(both: Both) -> None:
-    found = differences(both, QUERIES)
+def test_result_columns_are_the_same(answers: Answers) -> None:
+    both_ran = {query: each for query, each in answers.items() if each[0].rows is not None and each[1].rows is not None}
+    found = differences(both_ran, lambda answer: answer.columns)
+    print(f"result columns: {len(both_ran)} statements compared, {len(found)} differ")
+    unlisted = [how for query, how in found.items() if query not in OTHER_COLUMNS]
+    assert not unlisted, "\n".join(unlisted)
+    assert not OTHER_COLUMNS - set(found), f"these no longer differ: {OTHER_COLUMNS - set(found)}"
+
+
+def test_expressions_give_the_same(answers: Answers) -> None:
+    found = differences(answers)
     print(f"expressions: {len(QUERIES)} statements compared, {len(found)} differ")
     unlisted = [how for query, how in found.items() if query not in DIFFERENT]
     assert not unlisted, "\n".join(unlisted)
@@ -69,7 +92,7 @@ def test_expressions_give_the_same(both: Both) -> None:
 
 def test_random_expressions_give_the_same(both: Both) -> None:
     queries = [f"SELECT {expression} FROM sample ORDER BY n" for expression in random_expressions(SEED, RANDOM)]
-    found = differences(both, queries)
+    found = differences(ask_both(both, queries))
     print(f"random expressions: {len(queries)} compared, {len(found)} differ")
     assert not found, "\n".join(found.values())
 
@@ -78,5 +101,5 @@ def test_random_expressions_give_the_same(both: Both) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_more_random_expressions(both: Both, seed: int) -> None:
     queries = [f"SELECT {expression} FROM sample ORDER BY n" for expression in random_expressions(seed, RANDOM)]
-    found = differences(both, queries)
+    found = differences(ask_both(both, queries))
     assert not found, "\n".join(found.values())

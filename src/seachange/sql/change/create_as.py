@@ -11,16 +11,15 @@ from seachange import errors
 from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs
 from seachange.sql.change.schema_change import run_ddl
 from seachange.sql.compile.target import DmlTarget
-from seachange.sql.compile.type_holes import enum_types
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.query.query import bind_query, declared_types, result_names
+from seachange.sql.query.query import bind_query, result_names
 from seachange.sql.text.tokens import split_script
 from seachange.sql.text.tree import parse_tree
 from seachange.sql.write.dml import compile_select
 from seachange.sql.write.insert_select import InsertSelect
-from seachange.values.types import TEXT, Kind, SqlType, from_duckdb
+from seachange.values.types import TEXT, SqlType, from_duckdb
 
 # The type of an untyped NULL.
 _UNTYPED: Final = '"NULL"'
@@ -35,13 +34,12 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
     tree = parse_tree(raw)
     if not isinstance(tree, exp.Query | exp.Values):
         raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
-    template = compile_select(tree)
+    template = compile_select(tree, port)
     names, types = duck.describe(bind_query(template, port, ()))
-    # DuckDB has one type for several of ours: a column of a table keeps its declared type.
-    declared = declared_types(template, port, types)
-    enums = enum_types(port)
-    found = [enums.get(type_) or known for type_, known in zip(types, declared, strict=True)]
-    columns = _columns(statement, result_names(template, names), _open(tree, types), found)
+    # Where the binder could not determine a type, that of the values is used.
+    bound = template.columns if template.columns is not None else [None] * len(types)
+    found = [column.type.declared if column is not None and column.type is not None else None for column in bound]
+    columns = _columns(statement, result_names(template, names), types, found)
     run_ddl(CreateTable(name, columns), "", port, duck, notices)
     if not statement.with_data:
         return Result("CREATE TABLE AS")
@@ -53,22 +51,6 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
     insert = InsertSelect(exp.Insert(this=table, expression=tree), target, target.resolve(port))
     count = insert.run(port, duck, ()).count
     return Result(f"SELECT {count}", count=count)
-
-
-def _open(tree: exp.Expr, types: Sequence[str]) -> Sequence[str]:
-    """A computed numeric has no declared precision, whatever precision DuckDB gives it."""
-    if not isinstance(tree, exp.Select) or tree.is_star or len(tree.expressions) != len(types):
-        return types
-    computed = [not isinstance(projection.unalias(), exp.Column) for projection in tree.expressions]
-    return [
-        SqlType(Kind.NUMERIC).duckdb if is_computed and _is_numeric(type_) else type_
-        for is_computed, type_ in zip(computed, types, strict=True)
-    ]
-
-
-def _is_numeric(duck_type: str) -> bool:
-    found = from_duckdb(duck_type)
-    return found is not None and found.kind is Kind.NUMERIC
 
 
 def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:

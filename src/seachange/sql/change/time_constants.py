@@ -13,10 +13,10 @@ from seachange.model import statements
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Column
 from seachange.model.schema.enums import quote_text
+from seachange.sql.bind.names import NOW
 from seachange.sql.ddl.expression import VOLATILITIES
 from seachange.sql.duck.default_text import replace_words
 from seachange.sql.port.port import TransactionPort
-from seachange.sql.translate.time_functions import NOW
 from seachange.values.canonical import format_canonical
 from seachange.values.types import Kind, SqlType
 

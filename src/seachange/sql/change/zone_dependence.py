@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.canonical import format_canonical
 from seachange.values.coercion import coerce

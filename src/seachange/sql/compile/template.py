@@ -16,9 +16,11 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
 from seachange.runtime.interruption import check_interrupt
+from seachange.sql.bind.output_names import output_names
+from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.scope import Columns, NoCatalog
+from seachange.sql.compile.bound_catalog import NOTHING_RESOLVED, PortCatalog, Resolved
 from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
-from seachange.sql.compile.output_names import output_names
-from seachange.sql.compile.output_types import SOURCE, Outputs, note_outputs
 from seachange.sql.compile.parameter_types import Compared, note_compared
 from seachange.sql.compile.seek import DEMANDS, SeekCondition, note_demands
 from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
@@ -89,8 +91,6 @@ class TableReference:
     demands: tuple[SeekCondition, ...] = ()
     # The number of a reference that has links to others.
     number: int = -1
-    # The number of a source of the outermost query.
-    source: int = -1
     links: tuple[Link, ...] = ()
 
 
@@ -110,8 +110,10 @@ class Template:
     types: tuple[TypeHole, ...] = ()
     typed_pieces: tuple[str, ...] = ()
     compared: Compared = ()
-    # The result columns that are columns of tables.
-    outputs: Outputs | None = None
+    # The result columns as the binder found them, None if it could not.
+    columns: Columns = None
+    # What the binder found in the catalog.
+    resolved: Resolved = NOTHING_RESOLVED
 
     def fill(self, scans: Sequence[str], types: Sequence[str] | None = None) -> str:
         """`types` are the texts for the type holes; None if there are none that matter."""
@@ -126,12 +128,14 @@ def parameter_name(number: int) -> str:
     return f"{ARGUMENT}{number}"
 
 
-def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
-    """Takes ownership of the tree. Unless `timed`, time functions are left for later."""
-    tree = translate_catalog_forms(plain_names(tree))
-    check_tree(tree)
-    tree = fold_names(tree)
+def compile_template(tree: exp.Expr, timed: bool = True, catalog: PortCatalog | None = None) -> Template:
+    """Takes ownership of the tree. Unless `timed`, time functions are left for later. With a catalog, the template is
+    valid while what it found there `is_current`."""
+    tree = fold_names(plain_names(tree))
+    binding = bind_tree(tree, catalog or NoCatalog())
     names = output_names(tree)
+    tree = translate_catalog_forms(tree)
+    check_tree(tree)
     for transform in _PASSES:
         check_interrupt()
         tree = transform(tree)
@@ -142,7 +146,6 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
     moments = name_moments(tree) if timed else set()
     session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree) | name_catalog_calls(tree)))
-    outputs = note_outputs(tree)
     check_interrupt()
     types = cut_types(tree, calculations=timed)
     check_interrupt()
@@ -161,7 +164,8 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
         types,
         tuple(pieces[0::2]),
         compared,
-        outputs,
+        binding.columns,
+        catalog.resolved if catalog is not None else NOTHING_RESOLVED,
     )
 
 
@@ -172,29 +176,20 @@ def fold_names(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _unqualify(tree: exp.Expr) -> exp.Expr:
-    """`public.t.a` is `t.a`; `pg_catalog.lower(a)` is `lower(a)`."""
-    for column in tree.find_all(exp.Column):
-        column.set("db", None)
-        column.set("catalog", None)
-    for dot in list(tree.find_all(exp.Dot)):
-        if isinstance(dot.expression, exp.Func):
-            dot.replace(dot.expression.pop())
-    return tree
-
-
-def _plain_strings(tree: exp.Expr) -> exp.Expr:
-    """E'...' with its escapes resolved."""
-    for node in list(tree.find_all(exp.ByteString)):
-        node.replace(exp.Literal.string(str(node.this)))
-    return tree
-
-
-def _fill_empty_lists(tree: exp.Expr) -> exp.Expr:
-    """EXISTS (SELECT FROM t): DuckDB requires a select list."""
-    for node in tree.find_all(exp.Exists):
-        if isinstance(node.this, exp.Select) and not node.this.expressions:
-            node.this.set("expressions", [exp.Literal.number(1)])
+def _plain_forms(tree: exp.Expr) -> exp.Expr:
+    """`public.t.a` becomes `t.a`, `pg_catalog.lower(a)` becomes `lower(a)`, and E'...' a string with its escapes
+    resolved. EXISTS (SELECT FROM t) gets a select list, which DuckDB requires."""
+    for node in list(tree.find_all(exp.Column, exp.Dot, exp.ByteString, exp.Exists)):
+        match node:
+            case exp.Column():
+                node.set("db", None)
+                node.set("catalog", None)
+            case exp.Dot() if isinstance(node.expression, exp.Func):
+                node.replace(node.expression.pop())
+            case exp.ByteString():
+                node.replace(exp.Literal.string(str(node.this)))
+            case exp.Exists(this=exp.Select() as query) if not query.expressions:
+                query.set("expressions", [exp.Literal.number(1)])
     return tree
 
 
@@ -208,9 +203,7 @@ def _sum_integers(tree: exp.Expr) -> exp.Expr:
 
 
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
-    _unqualify,
-    _plain_strings,
-    _fill_empty_lists,
+    _plain_forms,
     guard_filtered,
     show_rows,
     expand_sources,
@@ -233,12 +226,13 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
 
 def _name_session_values(tree: exp.Expr) -> set[str]:
     used: set[str] = set()
-    for node in list(tree.find_all(*_SESSION_VALUES)):
+    for node in list(tree.find_all(*_SESSION_VALUES, *_CONSTANTS)):
+        if type(node) in _CONSTANTS:
+            node.replace(exp.Literal.string(_CONSTANTS[type(node)]))
+            continue
         name = _SESSION_VALUES[type(node)]
         used.add(name)
         node.replace(exp.Parameter(this=exp.Var(this=name)))
-    for node in list(tree.find_all(*_CONSTANTS)):
-        node.replace(exp.Literal.string(_CONSTANTS[type(node)]))
     return used
 
 
@@ -267,7 +261,6 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
                 given,
                 demands,
                 known,
-                node.meta.get(SOURCE, -1),
                 links,
             )
         )

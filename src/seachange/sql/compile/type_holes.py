@@ -35,7 +35,7 @@ from seachange.sql.translate.mapped.trees import ITEM_CALL
 from seachange.storage.arrow import sql_number
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.digits import count_digits, plain_number
-from seachange.values.types import TEXT, Kind, SqlType, array_of
+from seachange.values.types import Kind, SqlType
 
 # The prefix of a parameter's name, before its number.
 ARGUMENT = "arg"
@@ -398,10 +398,3 @@ def _find_relation(schema: str | None, name: str, find: FindTable) -> object:
     except (errors.UndefinedTable, KeyError):
         # A system view, rows that the statement passes in, or a name that a view does not know.
         return None
-
-
-def enum_types(port: TransactionPort) -> dict[str, SqlType]:
-    """The column types, by DuckDB's names for enum types."""
-    enums = [found for found in port.schema.objects() if isinstance(found, EnumType)]
-    types = {labels_of(enum).duckdb: SqlType(TEXT.kind, enum=enum.id) for enum in reversed(enums) if enum.values}
-    return types | {f"{name}[]": array_of(type_) for name, type_ in types.items()}

@@ -20,7 +20,8 @@ from seachange.sql.parsing.parse import TreeStatement
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.query.databases import check_named_databases
-from seachange.sql.query.query import bind_query, check_parameter_count, column_types, result_names
+from seachange.sql.query.query import bind_query, check_parameter_count, result_names
+from seachange.sql.query.result_columns import column_types
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.sql.write.dml import compile_select
 from seachange.storage.arrow import arrow_type, write_stored
@@ -180,7 +181,7 @@ def copy_out(
 ) -> int:
     """Writes the rows of a query and returns their number."""
     check_named_databases(statement, port)
-    template = compile_select(statement.tree)
+    template = compile_select(statement.tree, port)
     check_parameter_count(template, values)
     query = bind_query(template, port, values)
     names, types = duck.describe(query)
@@ -189,8 +190,7 @@ def copy_out(
     count = 0
     places = [f"c{i}" for i in range(len(types))]
     own = [
-        of_column or computed_type(type_)
-        for of_column, type_ in zip(column_types(template, port, types), types, strict=True)
+        of_column or computed_type(type_) for of_column, type_ in zip(column_types(template, types), types, strict=True)
     ]
     columns = [shown(place, type_, session_zone()) for place, type_ in zip(places, own, strict=True)]
     with duck.batches(_as_text(query, columns, places), _BATCH_ROWS) as reader:

@@ -23,6 +23,7 @@ from seachange.model.statements import (
     sequence_call,
     typed_label,
 )
+from seachange.sql.bind.names import function_name
 from seachange.sql.compile.target import folded
 from seachange.sql.compile.template import compile_template
 from seachange.sql.compile.type_holes import UserCast
@@ -30,7 +31,7 @@ from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, split_script
 from seachange.sql.text.tree import parse_tree
 from seachange.sql.translate.functions import TABLE_FUNCTIONS
-from seachange.sql.translate.guard import function_name, text_of, user_type
+from seachange.sql.translate.guard import text_of, user_type
 from seachange.sql.translate.time_functions import spell_now
 
 # Encloses the number of a column or sequence in generated text; no expression may contain it.

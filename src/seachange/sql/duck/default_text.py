@@ -18,7 +18,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Column
-from seachange.sql.translate.time_functions import CLOCK, MOMENTS, NOW, STATEMENT, TRANSACTION
+from seachange.sql.bind.names import NOW
+from seachange.sql.translate.time_functions import CLOCK, MOMENTS, STATEMENT, TRANSACTION
 
 _DUCKDB = DuckDB()
 _DRAW = "nextval"

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import KeyReader, NotByKey, match_key, plain_column
-from seachange.sql.compile.output_types import find_origin
 from seachange.sql.compile.seek import SeekCondition, bind_demands, read_whole_condition
 from seachange.sql.compile.system_relations import is_virtual_relation
 from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, table_column
+from seachange.sql.query.result_columns import find_origin
 from seachange.sql.text.scope import GIVEN
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})

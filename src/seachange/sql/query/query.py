@@ -15,9 +15,8 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
+from seachange.sql.bind.output_names import apply_names
 from seachange.sql.compile.join_keys import follow_links
-from seachange.sql.compile.output_names import apply_names
-from seachange.sql.compile.output_types import TableColumn, find_origin, output_columns, output_types
 from seachange.sql.compile.parameter_types import without_padding
 from seachange.sql.compile.seek import bind_demands
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation, scan_system
@@ -39,10 +38,10 @@ from seachange.sql.pgcatalog.scan import (
     scan_statements,
 )
 from seachange.sql.port.port import TransactionPort
-from seachange.sql.port.result import Result, ResultColumn, RowSink, duck_column, row_shower
+from seachange.sql.port.result import Result, ResultColumn, RowSink, row_shower
+from seachange.sql.query.result_columns import result_columns
 from seachange.sql.query.views import add_session_values, bind_view
 from seachange.values.timezone import session_zone
-from seachange.values.types import SqlType
 
 # The size of DuckDB's vectors.
 _PART_ROWS: Final = 2_048
@@ -187,13 +186,13 @@ def run_query(
     if sink is not None:
         return _run_into(sink, template, port, duck, query)
     found = duck.rows(query)
-    columns = _columns(template, port, found.names, found.types)
+    columns = result_columns(template, found.names, found.types)
     return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
 
 
 def _run_into(sink: RowSink, template: Template, port: TransactionPort, duck: DuckSession, query: DuckQuery) -> Result:
     with duck.parts(query, _PART_ROWS) as found:
-        columns = _columns(template, port, found.names, found.types)
+        columns = result_columns(template, found.names, found.types)
         first = next(found.parts, [])
         if len(first) < _PART_ROWS:
             return Result(f"SELECT {len(first)}", columns, first, len(first))
@@ -212,48 +211,7 @@ def describe_query(
 ) -> tuple[ResultColumn, ...]:
     """The columns, without the rows."""
     names, types = duck.describe(bind_query(template, port, values))
-    return _columns(template, port, names, types)
-
-
-def _columns(
-    template: Template, port: TransactionPort, names: Sequence[str], duck_types: Sequence[str]
-) -> tuple[ResultColumn, ...]:
-    found = _table_columns(template, port, len(duck_types))
-    if found is None:
-        return tuple(duck_column(*each) for each in zip(result_names(template, names), duck_types, strict=True))
-    types = output_types(found, duck_types)
-    origins = [find_origin(*each) if each is not None else None for each in found]
-    named = result_names(template, names)
-    return tuple(duck_column(*each) for each in zip(named, duck_types, types, origins, strict=True))
-
-
-def column_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
-    found = _table_columns(template, port, len(duck_types))
-    return [None] * len(duck_types) if found is None else output_types(found, duck_types)
-
-
-def declared_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
-    """The types of columns of tables; None for computed columns."""
-    found = _table_columns(template, port, len(duck_types)) or [None] * len(duck_types)
-    return [
-        each[1].type if each is not None and each[1].type.duckdb == type_ else None
-        for each, type_ in zip(found, duck_types, strict=True)
-    ]
-
-
-def _table_columns(template: Template, port: TransactionPort, count: int) -> Sequence[TableColumn | None] | None:
-    """None where the origin of a column is not known."""
-    if template.outputs is None:
-        return None
-    tables: dict[int, Table] = {}
-    for reference in template.tables:
-        if reference.source >= 0:
-            is_none = reference.given or is_virtual_relation(reference.schema, reference.name)
-            table = None if is_none else port.names.relation(reference.schema, reference.name)
-            if not isinstance(table, Table):
-                return None
-            tables[reference.source] = table
-    return output_columns(template.outputs, tables, count)
+    return result_columns(template, names, types)
 
 
 def result_names(template: Template, found: Sequence[str]) -> list[str]:

@@ -17,17 +17,22 @@ from seachange.model.ids import DescriptorId
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import View
-from seachange.sql.compile.output_names import apply_names, output_names
+from seachange.sql.bind.output_names import apply_names, output_names
+from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.scope import Columns
+from seachange.sql.bind.types import BoundType
+from seachange.sql.compile.bound_catalog import relation_columns
 from seachange.sql.compile.template import TableReference, Template, compile_template, fold_names
 from seachange.sql.compile.type_holes import UserCast, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import column_type
+from seachange.sql.query.result_columns import fitting_type
 from seachange.sql.text.tokens import split_script
 from seachange.sql.text.tree import parse_tree
 from seachange.sql.translate.grouping import Dependent, dependent_text
 from seachange.storage.plan import quote
-from seachange.values.types import SqlType
+from seachange.values.types import TEXT, SqlType
 
 
 @lru_cache(maxsize=512)
@@ -152,29 +157,31 @@ def resolve_view(before: View | None, after: View, port: TransactionPort, duck: 
 
 
 def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[SqlType, ...]:
-    """The types of the view's columns: a column of a table has its declared type, which may say more than DuckDB's."""
-    types = [column_type(name) for name in found]
     (raw,) = split_script(view.query)
-    tree = fold_names(parse_tree(raw))
-    if isinstance(tree, exp.Select) and not tree.is_star and len(tree.expressions) == len(types):
-        known = _used_types(view, port)
-        for place, projection in enumerate(tree.expressions):
-            source = projection.unalias()
-            declared = known.get(source.name) if isinstance(source, exp.Column) else None
-            if declared is not None and declared.duckdb == found[place]:
-                types[place] = declared
-    return tuple(types)
+    columns = bind_tree(fold_names(parse_tree(raw)), _ViewCatalog(view, port)).columns
+    if columns is None or len(columns) != len(found):
+        return tuple(column_type(name) for name in found)
+    types = [fitting_type(column.type, name, column_type(name)) for column, name in zip(columns, found, strict=True)]
+    return tuple(type_ or TEXT for type_ in types)
 
 
-def _used_types(view: View, port: TransactionPort) -> dict[str, SqlType | None]:
-    """By the names that the view uses for columns; None where a name is ambiguous."""
-    known: dict[str, SqlType | None] = {}
-    for (id_, column), name in zip(view.column_uses, view.column_names, strict=True):
-        table = port.schema.table_by_id(id_)
-        if table is not None:
-            type_ = table.column_by_id[column].type
-            known[name] = None if known.get(name, type_) != type_ else type_
-    return known
+class _ViewCatalog:
+    """The relations that the view reads, as it knows them."""
+
+    def __init__(self, view: View, port: TransactionPort) -> None:
+        self._view = view
+        self._port = port
+        self._ids = _ids_of(view)
+
+    def columns(self, schema: str | None, name: str) -> Columns:
+        id_ = self._ids.get((schema, name))
+        if id_ is None:
+            return None
+        table = _as_known(self._view, self._port.schema.table_by_id(id_))
+        return relation_columns(table or self._port.schema.object_by_id(id_))
+
+    def user_type(self, schema: str | None, name: str) -> BoundType | None:
+        return None
 
 
 def _check_distinct(names: Sequence[str]) -> None:

@@ -108,7 +108,7 @@ def _describe_tree(
         return Description(types, JobSelect(query).columns)
     if isinstance(query, exp.Query) and calls_advisory(query):
         return Description(types, AdvisorySelect(query).describe(port, duck, samples))
-    template = compile_select(query)
+    template = compile_select(query, port)
     return Description(types, describe_query(template, port, duck, samples[: max(template.parameters, default=0)]))
 
 

@@ -47,7 +47,7 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
         raise errors.FeatureNotSupported(feature="EXPLAIN of a WITH that changes rows", instead="Explain its parts.")
     if parsed.command != "SELECT":
         return _result(_explain_change(parsed, statement.analyze, port, duck, values))
-    template = compile_select(parsed.tree)
+    template = compile_select(parsed.tree, port)
     check_parameter_count(template, values)
     by_key = select_key_table(parsed.tree, port)
     lines = [f"Look-up by primary key in {by_key}"] if by_key is not None else []

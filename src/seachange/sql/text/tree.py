@@ -37,6 +37,7 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
     tree = _parse(raw, tokens)
     check_interrupt()
     _check_modifiers(tree)
+    _note_spellings(tree, raw.text)
     tree = _take_out_of_documents(_built_in(tree))
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
@@ -68,6 +69,18 @@ def _check_modifiers(tree: exp.Expr) -> None:
             raise errors.SyntaxProblem(detail="type modifiers must be simple constants")
 
 
+# Key of `meta` for the name by which a function was called; sqlglot has one node for several names.
+WRITTEN = "written"
+
+
+def _note_spellings(tree: exp.Expr, text: str) -> None:
+    """Operators that sqlglot represents as functions have no position, and so no name."""
+    for node in tree.find_all(exp.Func, exp.Mod):
+        start = node.meta_get("start", 0)
+        if start and not isinstance(node, exp.Anonymous):
+            node.meta[WRITTEN] = text[start : node.meta["end"] + 1].lower()
+
+
 def take_databases(tree: exp.Expr) -> frozenset[str]:
     """Removes the database parts of names, and returns them."""
     named = [node for node in tree.find_all(exp.Table, exp.Column) if node.args.get("catalog") is not None]
@@ -84,11 +97,20 @@ _LISTED["oid"] = Token(TokenType.UINT, "uint")
 # renamed to names that it does not know.
 _PATTERNED = {
     name: Token(TokenType.VAR, f"pg_{name}")
-    for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object", "date_add", "date_subtract")
+    for name in (
+        "to_char",
+        "to_date",
+        "to_timestamp",
+        "to_number",
+        "json_object",
+        "date_add",
+        "date_subtract",
+        "date_part",
+    )
 }
 _TYPED_CAST = re.compile(r"'\s*::")
 _PATTERNED_CALL = re.compile(
-    r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract))\b", re.IGNORECASE
+    r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract|part))\b", re.IGNORECASE
 )
 _TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
 _INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
@@ -186,6 +208,7 @@ def _enclose_constants(tokens: list[Token]) -> list[Token]:
 
 
 _CURRENT_ROLE = "current_role"
+_DATE_PART = "pg_date_part"
 
 
 def _built_in(tree: exp.Expr) -> exp.Expr:
@@ -193,6 +216,8 @@ def _built_in(tree: exp.Expr) -> exp.Expr:
     for call in [c for c in tree.find_all(exp.Anonymous) if c.name.lower() == _UUID and not c.expressions]:
         dot = call.parent
         (dot if isinstance(dot, exp.Dot) else call).replace(exp.Uuid())
+    for call in [c for c in tree.find_all(exp.Anonymous) if c.name.lower() == _DATE_PART]:
+        call.replace(_read_date_part(call))
     # A keyword in PostgreSQL, like current_user; sqlglot reads it as a column.
     for column in [c for c in tree.find_all(exp.Column) if not c.table and c.name.lower() == _CURRENT_ROLE]:
         if not column.this.args.get("quoted"):
@@ -201,6 +226,17 @@ def _built_in(tree: exp.Expr) -> exp.Expr:
         form = exp.Var(this=test.expression.name.removeprefix(NORMALIZED).upper())
         test.replace(exp.EQ(this=test.this.copy(), expression=exp.Normalize(this=test.this.copy(), form=form)))
     return tree
+
+
+def _read_date_part(call: exp.Anonymous) -> exp.Expr:
+    """The same as EXTRACT, but for the type of its result."""
+    match call.expressions:
+        case [exp.Literal(is_string=True) as unit, value]:
+            made: exp.Expr = exp.Extract(this=exp.Var(this=unit.name.upper()), expression=value.copy())
+        case _:
+            made = exp.Anonymous(this="date_part", expressions=[item.copy() for item in call.expressions])
+    made.meta[WRITTEN] = "date_part"
+    return made
 
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow)

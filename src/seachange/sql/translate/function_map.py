@@ -13,7 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped import documents, lists, numbers, regexps, text, times
 from seachange.sql.translate.mapped.trees import Rewrite
 

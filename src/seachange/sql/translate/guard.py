@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.runtime.interruption import each
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.functions import (
     FUNCTIONS,
     REFUSED_PREFIXES,
@@ -182,12 +183,6 @@ def user_type(node: exp.Expr) -> RelationName | None:
 
 def _folded(name: exp.Identifier) -> str:
     return str(name.this) if name.quoted else str(name.this).lower()
-
-
-def function_name(node: exp.Func) -> str:
-    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        return node.name.lower()
-    return type(node).sql_names()[0].lower()
 
 
 def _check_function(node: exp.Func) -> None:

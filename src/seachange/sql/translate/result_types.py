@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name, postgres_name
 
 # By the names that sqlglot gives them.
 _INTEGERS: Final = frozenset(
@@ -50,6 +50,8 @@ def drop_declared(holder: exp.Expr) -> None:
 
 
 def _declared(node: exp.Func) -> exp.DataType | None:
+    if isinstance(node, exp.Extract) and postgres_name(node) == "date_part":
+        return exp.DataType.build("DOUBLE")
     if isinstance(node, exp.Extract):
         scale = _SCALES.get(node.this.name.upper(), 0)
         return exp.DataType.build(f"DECIMAL({max(18, scale + 8)},{scale})")

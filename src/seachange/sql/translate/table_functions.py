@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped.documents import as_document
 from seachange.sql.translate.mapped.trees import call, number, whole_value
 from seachange.storage.duck_functions import PREFIX

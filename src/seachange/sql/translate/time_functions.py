@@ -13,10 +13,11 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
+from seachange.sql.bind.names import NOW, is_now
+
 TRANSACTION: Final = "transaction_us"
 STATEMENT: Final = "statement_us"
 CLOCK: Final = "clock_us"
-NOW: Final = "now"
 
 
 def _moment(parameter: str) -> str:
@@ -45,12 +46,6 @@ _NODES: Final[dict[type[exp.Expr], str]] = {
     exp.Localtime: "localtime",
     exp.CurrentTime: "current_time",
 }
-
-
-def is_now(node: exp.Expr) -> bool:
-    """Whether it was written as a call of now(), of which sqlglot makes CURRENT_TIMESTAMP."""
-    written = node.meta.get("end", -1) - node.meta.get("start", 0) + 1
-    return isinstance(node, exp.CurrentTimestamp) and node.this is None and written == len(NOW)
 
 
 def spell_now(tree: exp.Expr) -> None:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.ids import KeyHash
 from seachange.model.locking import AdvisoryCall, AdvisoryVerb, LockStrength
-from seachange.sql.compile.output_names import output_names
+from seachange.sql.bind.output_names import output_names
 from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count

@@ -8,7 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.compile.output_names import output_names
+from seachange.sql.bind.output_names import output_names
+from seachange.sql.compile.bound_catalog import PortCatalog
 from seachange.sql.compile.target import DmlTarget, read_target, refuse_clauses
 from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
@@ -83,9 +84,10 @@ def takes_constants(plan: StatementPlan, values: Sequence[Any]) -> bool:
     return isinstance(plan, InsertRows | Update | Delete | Select) and plan.takes_constants(values)
 
 
-def compile_select(tree: exp.Expr) -> Template:
+def compile_select(tree: exp.Expr, port: TransactionPort) -> Template:
     """The general plan of a query: checked, whatever its tables are."""
-    return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree.copy())
+    query = _select_values(tree) if isinstance(tree, exp.Values) else tree.copy()
+    return compile_template(query, catalog=PortCatalog(port))
 
 
 def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
@@ -126,14 +128,16 @@ def _compile_insert(tree: exp.Insert, port: TransactionPort) -> StatementPlan:
 
 class Select:
     def __init__(self, tree: exp.Query, port: TransactionPort) -> None:
-        # Compiled in any case, since this checks the tree.
-        self._template: Template = compile_template(tree.copy())
-        self._expected = max(self._template.parameters, default=0)
         self._target: DmlTarget | None = fast_select.simple_target(tree)
         self._by_key: fast_select.KeySelect | fast_select.IndexSelect | None = None
         table = self._target.find_table(port) if self._target is not None else None
         if self._target is not None and table is not None:
             self._by_key = fast_select.compile_fast_select(tree, self._target, table)
+        # Compiled in any case, since this checks the tree; bound when it is first run.
+        self._tree = tree if self._by_key is not None else None
+        catalog = PortCatalog(port) if self._by_key is None else None
+        self._template: Template = compile_template(tree.copy(), catalog=catalog)
+        self._expected = max(self._template.parameters, default=0)
 
     @property
     def is_by_key(self) -> bool:
@@ -144,9 +148,8 @@ class Select:
         return isinstance(self._by_key, fast_select.KeySelect) and self._by_key.has_key(values)
 
     def is_current(self, port: TransactionPort) -> bool:
-        # The general plan does not depend on a table's version.
         if self._target is None or self._by_key is None:
-            return True
+            return self._template.resolved.is_current(port)
         found = self._target.find_table(port)
         return found is self._by_key.table or found == self._by_key.table
 
@@ -158,4 +161,6 @@ class Select:
             found = self._by_key.run(port, values)
             if found is not None:
                 return found
+            if self._tree is not None:
+                self._template, self._tree = compile_select(self._tree, port), None
         return run_query(self._template, port, duck, values, sink)

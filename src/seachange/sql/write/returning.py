@@ -15,9 +15,8 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.schema.descriptor import Table
+from seachange.sql.bind.output_names import output_names
 from seachange.sql.compile.keys import plain_column
-from seachange.sql.compile.output_names import output_names
-from seachange.sql.compile.output_types import find_origin
 from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
@@ -25,6 +24,7 @@ from seachange.sql.duck.returned_rows import given_field
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, Row, duck_column, table_column
 from seachange.sql.query.query import bind_query
+from seachange.sql.query.result_columns import find_origin
 from seachange.sql.text.scope import GIVEN
 from seachange.storage.arrow import arrow_type
 from seachange.storage.small_arrays import array_of

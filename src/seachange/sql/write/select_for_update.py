@@ -16,13 +16,13 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.descriptor import Table
+from seachange.sql.compile.bound_catalog import PortCatalog
 from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import Argument, Given, Operand, argument_count, check_argument_count, read_operand
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, Row
-from seachange.sql.query.plan import is_same_table
 from seachange.sql.query.query import run_query
 from seachange.sql.text.scope import is_cte_reference
 
@@ -84,10 +84,10 @@ class LockingSelect:
         if self._limit is not None:
             # The number of rows to read, as one more parameter.
             select.set("limit", exp.Limit(expression=exp.Parameter(this=exp.Literal.number(self._expected + 1))))
-        self._template: Template = compile_template(select)
+        self._template: Template = compile_template(select, catalog=PortCatalog(port))
 
     def is_current(self, port: TransactionPort) -> bool:
-        return all(is_same_table(port, locked.target, locked.table) for locked in self._locked)
+        return self._template.resolved.is_current(port)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         for locked in self._locked:

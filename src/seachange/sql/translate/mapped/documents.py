@@ -8,8 +8,8 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.duck_errors import ARGUMENT_PHRASES
-from seachange.sql.translate.guard import function_name
 from seachange.sql.translate.mapped.trees import IS_JSON, Rewrite, arguments, call, our, spread_list, text_value
 from seachange.storage.duck_functions import PREFIX
 

@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped.trees import ITEM_CALL, Rewrite, arguments, call, number, our, whole_value
 from seachange.storage.duck_functions import PREFIX
 

@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped.regexps import matched, translate_pattern
 from seachange.sql.translate.mapped.trees import Rewrite, call, number, our, spread_list, text_value, whole_value
 from seachange.sql.translate.quantified import is_quantified

@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.translate.guard import function_name
+from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped.trees import Rewrite, arguments, call, our
 from seachange.storage.duck_functions import PREFIX
 

@@ -1,0 +1,128 @@
+"""Name resolution: which column of which source a name in a query means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from seachange.model.schema.descriptor import Column, Table
+from seachange.sql.bind.types import RECORD, BoundType
+
+
+@dataclass(frozen=True, slots=True)
+class BoundColumn:
+    """A column of a relation or of a query's result. `type` None: not determined. `origin` is the column of a table
+    that it is, if it is one."""
+
+    name: str
+    type: BoundType | None
+    origin: tuple[Table, Column] | None = None
+
+
+# The columns of a source in order; None where they are not known.
+Columns = Sequence[BoundColumn] | None
+
+
+class BindCatalog(Protocol):
+    """What the binder asks of the catalog, at the statement's snapshot."""
+
+    def columns(self, schema: str | None, name: str) -> Columns:
+        """The columns of a relation that clients see; None if they are not known."""
+        ...
+
+    def user_type(self, schema: str | None, name: str) -> BoundType | None:
+        """The type of that name that a user has created."""
+        ...
+
+
+class NoCatalog:
+    """Knows nothing: names of WITH queries and subqueries are resolved, those of relations are not."""
+
+    def columns(self, schema: str | None, name: str) -> Columns:
+        return None
+
+    def user_type(self, schema: str | None, name: str) -> BoundType | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An item of FROM. `merged` are its columns that a join by name has left to another source."""
+
+    name: str
+    columns: Columns
+    merged: frozenset[str] = frozenset()
+    # The type of a row: that of its value for a function that returns one.
+    row: BoundType = RECORD
+
+
+@dataclass(slots=True)
+class NameScope:
+    """The names that an expression sees: the sources of its query, then those of the queries around it."""
+
+    parent: NameScope | None = None
+    sources: list[Source] = field(default_factory=list)
+    queries: Mapping[str, Columns] = field(default_factory=dict)
+
+    def find_query(self, name: str) -> tuple[bool, Columns]:
+        """Whether WITH defines the name, and the columns that it has then."""
+        scope: NameScope | None = self
+        while scope is not None:
+            if name in scope.queries:
+                return True, scope.queries[name]
+            scope = scope.parent
+        return False, None
+
+    def find_column(self, source: str, name: str) -> BoundColumn | None:
+        """`source` is empty for a name without a qualifier. None if it is not certain which column is meant."""
+        scope: NameScope | None = self
+        while scope is not None:
+            among = [each for each in scope.sources if source in ("", each.name)]
+            found = [column for each in among for column in _named(each, name, is_qualified=bool(source))]
+            if found:
+                return found[0] if len(found) == 1 else None
+            if any(each.columns is None for each in among) or (source and among):
+                return None
+            scope = scope.parent
+        return None
+
+    def row_type(self, name: str) -> BoundType | None:
+        """The type of a source that is used as a value."""
+        scope: NameScope | None = self
+        while scope is not None:
+            for each in scope.sources:
+                if each.name == name:
+                    return each.row
+            scope = scope.parent
+        return None
+
+    def all_columns(self, source: str) -> Columns:
+        """What a star stands for; with a qualifier that of one source."""
+        among = [each for each in self.sources if source in ("", each.name)]
+        if not among or any(each.columns is None for each in among):
+            return None
+        return list(_starred(among, is_qualified=bool(source)))
+
+
+def _named(source: Source, name: str, is_qualified: bool) -> Iterator[BoundColumn]:
+    if not is_qualified and name in source.merged:
+        return
+    for column in source.columns or ():
+        if column.name == name:
+            yield column
+
+
+def _starred(sources: Sequence[Source], is_qualified: bool) -> Iterator[BoundColumn]:
+    if is_qualified:
+        yield from sources[0].columns or ()
+        return
+    # The columns that a join has merged come first.
+    merged = [name for source in sources for name in sorted(source.merged)]
+    first = dict.fromkeys(merged)
+    for name in first:
+        yield next(c for s in sources for c in s.columns or () if c.name == name and name not in s.merged)
+    for source in sources:
+        for column in source.columns or ():
+            if column.name not in first:
+                yield column
