@@ -306,12 +306,17 @@ def is_lacking(column: Column, old: Table) -> bool:
 
 
 def _filled(txn: TransactionState, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
-    places = {column.id: now.columns.index(column) for column in lacking}
-    seen = [column for column in lacking if column.state is State.PUBLIC]
+    seen = any(column.state is State.PUBLIC for column in lacking)
+    known = [
+        _seen(txn, now, pair.old, at) if pair.old is not None and seen else None
+        for pair in txn.client.interrupts.each(pairs)
+    ]
+    # All values of a column at once: some are computed by a query.
+    own = sum(row is None for row in known)
+    drawn = {now.columns.index(column): iter(_defaults(txn, column, own)) for column in lacking}
     filled = []
-    for pair in txn.client.interrupts.each(pairs):
-        known = _seen(txn, now, pair.old, at) if pair.old is not None and seen else None
-        values = {places[c.id]: known[places[c.id]] if known is not None else _default(txn, c) for c in lacking}
+    for pair, row in zip(pairs, known, strict=True):
+        values = {place: next(drawn[place]) if row is None else row[place] for place in drawn}
         filled.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
     return filled
 
@@ -323,9 +328,9 @@ def _seen(txn: TransactionState, now: Table, old: Row, at: Seq) -> Row | None:
     return None if found is None else _project(now, found.layout_id, found.row)
 
 
-def _default(txn: TransactionState, column: Column) -> Any:
+def _defaults(txn: TransactionState, column: Column, count: int) -> list[Any]:
     is_own = is_drawn(column) or column.is_row_id
-    return txn.sequences.defaults(column, 1)[0] if is_own else constant_value(column.type, column.default)
+    return txn.sequences.defaults(column, count) if is_own else [constant_value(column.type, column.default)] * count
 
 
 def _with(row: Row | None, values: dict[int, Any]) -> Row | None:
