@@ -15,6 +15,7 @@ from seachange.runtime.entropy import SYSTEM_ENTROPY
 from tests.support import timing
 from tests.support.models import Models
 from tests.support.postgres import LocalPostgres
+from tests.support.selection import leave_out
 
 # How long an example takes says more about the neighbours than about the code; pytest-timeout ends what hangs. What
 # repeats a failure is printed. The suite draws the same examples each time, so that what passed here passes elsewhere;
@@ -61,6 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--exhaustive"):
         return
+    if left_out := set(leave_out(items)):
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     skip = pytest.mark.skip(reason="an exhaustive variant; run with --exhaustive")
     for item in items:
         if item.get_closest_marker("slow"):

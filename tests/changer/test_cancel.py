@@ -19,6 +19,8 @@ from tests.support.nodes import Place
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 PATIENT_MS = 600_000
 
 

@@ -13,6 +13,8 @@ from seachange.verify.consistency import check
 from tests.changer.changing import ask, begin, run_between
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 DRAWN = {
     "uuid": "alter table concurrently item add column u uuid default gen_random_uuid()",
     "serial": "alter table concurrently item add column u serial",

@@ -17,6 +17,8 @@ from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 EXPIRY_MS = 500
 
 ALTER = "alter table concurrently item alter column code type int using substr(code, 2)::int"

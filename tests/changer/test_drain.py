@@ -15,6 +15,8 @@ from tests.support.nodes import Place
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 PATIENT_MS = 3_600_000
 # The next heartbeat of a node that expires so late comes long after the test.
 LATE_MS = 3_600_000

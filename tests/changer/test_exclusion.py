@@ -17,6 +17,8 @@ from tests.changer.changing import UNIQUE, ask, begin, indexes, judge, run
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 # What is decided here does not depend on the catalog; the last test, of jobs that run, is for both.
 ON_SQLITE = pytest.mark.parametrize("catalog_kind", ["sqlite"])
 

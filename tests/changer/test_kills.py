@@ -13,6 +13,8 @@ from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 EXPIRY_MS = 500
 JOB_POINTS = [point for point in POINTS if point.startswith("job.") and point != "job.taken"]
 # Points that a change passes more than once.

@@ -14,6 +14,8 @@ from seachange.verify.consistency import check
 from tests.changer.changing import ask
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 # The last of them fences writers that do not know the earlier changes.
 SHUT = ("set seachange.drain_timeout = '50ms'", "create index item_shut on item (category)")
 

@@ -14,6 +14,8 @@ from tests.changer.changing import ask, begin, prepare, run_between
 from tests.support.databases import MakePlace
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 CHANGES = {
     "type": "alter table concurrently item alter column code type int using substr(code, 2)::int",
     "key": "alter table concurrently item alter primary key using columns (number)",

@@ -5,6 +5,8 @@ import pytest
 from seachange.engine.node.node import Node
 from tests.changer.changing import ask, begin, run
 
+pytestmark = pytest.mark.either_catalog
+
 
 @pytest.mark.parametrize("condition", ["id in (5, 6)", "code = 'c5'", "category = 5 and id = 5"])
 def test_rows_are_found_while_a_column_is_on_its_way(node: Node, condition: str):

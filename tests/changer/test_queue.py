@@ -18,6 +18,8 @@ from tests.engine.threads import together
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 SECOND = "alter table concurrently item add column second int default 2"
 THIRD = "alter table concurrently item add column third int default 3"
 

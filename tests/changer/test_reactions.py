@@ -16,6 +16,8 @@ from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge
 from tests.support.nodes import Place
 from tests.support.postgres import LocalPostgres
 
+pytestmark = pytest.mark.either_catalog
+
 # Errors that are not in the table are retried, and reverted after the maximum number of attempts.
 FAMILIES = {
     "0A000": Reaction.REVERT,

@@ -8,6 +8,8 @@ from seachange.model.jobs import JobId, JobRequest, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, judge, run
 
+pytestmark = pytest.mark.either_catalog
+
 # The points at which a job can get a request; before the publication it can be reverted.
 BEFORE = ["job.drained", "job.raised", "job.unit", "job.attached", "job.published", "job.drained:2", "job.raised:2"]
 VALIDATED = ["job.validated"]

@@ -15,6 +15,8 @@ from seachange.verify.consistency import check
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, run, run_between
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 # The first, the second and the name of what it adds; the second fails with this SQLSTATE.
 PAIRS = [
     (UNIQUE, "create index {name} on item (category)", ""),

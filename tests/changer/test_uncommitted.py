@@ -15,6 +15,8 @@ from seachange.verify.consistency import inspect
 from tests.support.nodes import Place
 from tests.support.open_change import OpenChange
 
+pytestmark = pytest.mark.either_catalog
+
 BULK_ROWS = 3_000
 
 

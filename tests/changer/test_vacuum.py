@@ -24,6 +24,8 @@ from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 FULL = "vacuum full item"
 ROWS = "select id, code, category, added from item order by id"
 UNITS = "set seachange.pipeline_unit_rows = 200"

@@ -10,6 +10,8 @@ from seachange.runtime.faults import FAULTS
 from tests.changer.changing import ask, begin, run
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 ADD = "alter table item add constraint few check (category < {}) not valid"
 VALIDATE = "alter table item validate constraint few"
 

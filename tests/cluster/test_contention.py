@@ -20,6 +20,8 @@ from tests.support.nodes import Place, open_ported_node
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 # More rows than are locked one by one.
 MANY = 1_500
 PROCESSES = 4

@@ -14,6 +14,8 @@ from tests.support.nodes import Place, open_ported_node
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 GIVEN = (
     "create role r",
     "create schema s",

@@ -25,14 +25,31 @@ def skip_elsewhere(kind: str, point: str) -> None:
         pytest.skip(f"{point} lies inside the server of {kind}")
 
 
+def skip_other_catalog(request: pytest.FixtureRequest, kind: str, point: str, is_first: bool) -> None:
+    """The first passage of each point on one of the catalogs, a later one on the other."""
+    on_sqlite = (POINTS.index(point) % 2 == 0) != is_first
+    if (kind == "sqlite") != on_sqlite and not request.config.getoption("--exhaustive"):
+        pytest.skip("on the other catalog; run with --exhaustive")
+
+
 def test_the_script_passes_every_fault_point(passages: Passages, catalog_kind: str):
     missed = {(catalog_kind, point) for point in POINTS if not passages.get(point)}
     assert missed == {item for item in ELSEWHERE if item[0] == catalog_kind}
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_the_first_passage(point: str, place: Place, catalog_kind: str, workers: Workers, tally: Tally):
+def test_killed_at_the_first_passage(
+    point: str,
+    place: Place,
+    catalog_kind: str,
+    workers: Workers,
+    tally: Tally,
+    passages: Passages,
+    request: pytest.FixtureRequest,
+):
     skip_elsewhere(catalog_kind, point)
+    if passages[point] > 1 and ("postgresql", point) not in ELSEWHERE:
+        skip_other_catalog(request, catalog_kind, point, is_first=True)
     check_kill(point, 1, SEED, place, catalog_kind, workers, tally)
 
 
@@ -47,10 +64,8 @@ def test_killed_at_a_later_passage(
     request: pytest.FixtureRequest,
 ):
     skip_elsewhere(catalog_kind, point)
-    # Each point on one of the catalogs, unless it is in the other's server.
-    on_sqlite = POINTS.index(point) % 2 == 0 or ("postgresql", point) in ELSEWHERE
-    if (catalog_kind == "sqlite") != on_sqlite and not request.config.getoption("--exhaustive"):
-        pytest.skip("on the other catalog; run with --exhaustive")
+    if ("postgresql", point) not in ELSEWHERE:
+        skip_other_catalog(request, catalog_kind, point, is_first=False)
     # One in the second half, not the last: what follows it matters too.
     later = 1 + passages[point] * 2 // 3
     if later == 1:

@@ -1,4 +1,4 @@
-"""One database, and one or two nodes over it."""
+"""One database, and one or two nodes over it, on one catalog or on both."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from seachange.engine.node.node import Node
+from tests.engine.blocks import nodes, place, sessions
 from tests.engine.database import open_quiet
+from tests.support.databases import catalog_kind, place_for
+
+__all__ = ["catalog_kind", "nodes", "place", "place_for", "sessions"]
 
 
 @pytest.fixture

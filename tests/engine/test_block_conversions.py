@@ -6,26 +6,12 @@ import pytest
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import (
-    LEVELS,
-    ROWS,
-    begin,
-    ids,
-    indexes,
-    jobs,
-    nodes,
-    refused,
-    rows,
-    run_until_killed,
-    sessions,
-)
-from tests.engine.test_open_changes import sent
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import LEVELS, ROWS, begin, ids, indexes, jobs, refused, rows, run_until_killed, sent
 from tests.support.judge import inspect
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
-__all__ = ["MakePlace", "catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
 TO_TEXT = "alter table a alter x type text using 'v' || x"
 

@@ -1,24 +1,26 @@
 """Keys on columns whose values are drawn in the same transaction block, and tables that lose their primary key."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.schema.descriptor import Table
-from tests.engine.test_block_changes import begin, refused, rows, run_until_killed
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import Sessions, begin, refused, rows, run_until_killed
 from tests.support.judge import inspect
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+pytestmark = pytest.mark.either_catalog
 
-Sessions = tuple[Session, Session]
 ROWS = 50
 BULK = 5_000
+SETUP = (
+    "create table a (id int primary key, x int, y text)",
+    "create table c (id int primary key, a int references a)",
+    "create index a_x on a (x)",
+    f"insert into a select i, i, 'r' || i from generate_series(1, {ROWS}) g (i)",
+    "insert into c values (1, 1), (2, 2)",
+)
 # Statements that take two changes, and those that do the same one by one.
 ADDED = {
     "uuid unique": ("alter table a add n uuid unique default gen_random_uuid()",),
@@ -33,30 +35,6 @@ ADDED = {
     ),
 }
 LOST = ["alter table a drop constraint a_pkey cascade", "alter table a drop column id cascade"]
-
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
-    session = Session(here)
-    session.execute("create table a (id int primary key, x int, y text)")
-    session.execute("create table c (id int primary key, a int references a)")
-    session.execute("create index a_x on a (x)")
-    session.execute(f"insert into a select i, i, 'r' || i from generate_series(1, {ROWS}) g (i)")
-    session.execute("insert into c values (1, 1), (2, 2)")
-    session.close()
-    yield here, there
-    there.close()
-    here.close()
-
-
-@pytest.fixture
-def sessions(nodes: tuple[Node, Node]) -> Iterator[Sessions]:
-    """The block, and another session, on two nodes."""
-    block, other = (Session(node) for node in nodes)
-    yield block, other
-    other.close()
-    block.close()
 
 
 def write_own(block: Session, bulk: bool) -> None:

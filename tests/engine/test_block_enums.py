@@ -1,47 +1,23 @@
 """Enum types inside a transaction block: values that are dropped, and expressions over values that are new."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from seachange import errors
-from seachange.engine.database.opening import open_node
-from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import LEVELS, begin, jobs, refused, rows
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import LEVELS, Sessions, begin, jobs, refused, rows
 from tests.support.judge import inspect
-from tests.support.nodes import Place
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+pytestmark = pytest.mark.either_catalog
 
-Sessions = tuple[Session, Session]
 DROP = "alter type mood drop value 'sad'"
 BULK = 3_000
-
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
-    session = Session(here)
-    session.execute("create type mood as enum ('sad', 'ok', 'happy')")
-    session.execute("create table a (id int primary key, m mood, ms mood[])")
-    session.execute("create table b (m mood)")
-    session.execute("create index on a (m)")
-    session.execute("insert into a values (1, 'ok', '{ok}'), (2, 'happy', '{ok,happy}'), (3, 'sad', null)")
-    session.close()
-    yield here, there
-    there.close()
-    here.close()
-
-
-@pytest.fixture
-def sessions(nodes: tuple[Node, Node]) -> Iterator[Sessions]:
-    """The block, and another session, on two nodes."""
-    block, other = (Session(node) for node in nodes)
-    yield block, other
-    other.close()
-    block.close()
+SETUP = (
+    "create type mood as enum ('sad', 'ok', 'happy')",
+    "create table a (id int primary key, m mood, ms mood[])",
+    "create table b (m mood)",
+    "create index on a (m)",
+    "insert into a values (1, 'ok', '{ok}'), (2, 'happy', '{ok,happy}'), (3, 'sad', null)",
+)
 
 
 def labels(session: Session) -> list[str]:

@@ -1,46 +1,22 @@
 """Foreign keys over rows inside a transaction block: they check the block at once, others from its COMMIT on."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from seachange import errors
-from seachange.engine.database.opening import open_node
-from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import LEVELS, begin, is_valid, refused, rows
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import LEVELS, Sessions, begin, is_valid, refused, rows
 from tests.support.judge import inspect
-from tests.support.nodes import Place
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+pytestmark = pytest.mark.either_catalog
 
-Sessions = tuple[Session, Session]
 ADD = "alter table c add constraint f foreign key (p) references p"
 BULK = 3_000
-
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
-    session = Session(here)
-    session.execute("create table p (id int primary key, u int)")
-    session.execute("create table c (id int primary key, p int)")
-    session.execute("insert into p values (1, 1), (2, 2), (3, 3)")
-    session.execute("insert into c values (1, 1), (2, 2)")
-    session.close()
-    yield here, there
-    there.close()
-    here.close()
-
-
-@pytest.fixture
-def sessions(nodes: tuple[Node, Node]) -> Iterator[Sessions]:
-    """The block, and another session, on two nodes."""
-    block, other = (Session(node) for node in nodes)
-    yield block, other
-    other.close()
-    block.close()
+SETUP = (
+    "create table p (id int primary key, u int)",
+    "create table c (id int primary key, p int)",
+    "insert into p values (1, 1), (2, 2), (3, 3)",
+    "insert into c values (1, 1), (2, 2)",
+)
 
 
 def children(session: Session) -> list[tuple[int, int]]:

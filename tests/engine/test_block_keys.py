@@ -3,12 +3,11 @@
 import pytest
 
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import ROWS, begin, ids, nodes, refused, rows, sessions
+from tests.engine.blocks import ROWS, begin, ids, refused, rows
 from tests.engine.test_block_conversions import is_at_rest
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
 from tests.support.judge import inspect
 
-__all__ = ["MakePlace", "catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
 OTHER_KEY = "alter table a alter primary key using columns (x)"
 

@@ -3,15 +3,16 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import LEVELS, begin, is_valid, nodes, refused, rows, sessions
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import LEVELS, ONE_TABLE, Sessions, begin, is_valid, refused, rows
 from tests.support.judge import inspect
 
-__all__ = ["MakePlace", "catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
-Sessions = tuple[Session, Session]
-PARENTS = "create table parents as select i as id from generate_series(0, 9) g (i)"
+SETUP = (
+    *ONE_TABLE,
+    "create table parents as select i as id from generate_series(0, 9) g (i)",
+    "alter table parents add primary key (id)",
+)
 ADDED = {
     "check": ("alter table a add constraint k check (x < 50) not valid", "23514"),
     "foreign key": ("alter table a add constraint k foreign key (x) references parents not valid", "23503"),
@@ -19,13 +20,6 @@ ADDED = {
 # Publishes the changes of the block so far as hidden ones, or leaves them to COMMIT.
 BETWEEN = {"at once": "select 1", "after another change": "create index i on a (y)"}
 VALIDATE = "alter table a validate constraint k"
-
-
-@pytest.fixture(autouse=True)
-def parents(sessions: Sessions) -> None:
-    _, other = sessions
-    other.execute(PARENTS)
-    other.execute("alter table parents add primary key (id)")
 
 
 @pytest.mark.parametrize("level", LEVELS)

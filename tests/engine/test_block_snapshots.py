@@ -5,12 +5,11 @@ import pytest
 
 from seachange import errors
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import ROWS, begin, ids, indexes, jobs, nodes, refused, rows, sessions
+from tests.engine.blocks import ROWS, begin, ids, indexes, jobs, refused, rows
 from tests.engine.test_block_conversions import TO_TEXT, column_type, is_at_rest
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
 from tests.support.judge import inspect
 
-__all__ = ["MakePlace", "catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
 LEVELS = ["repeatable read", "serializable"]
 
@@ -162,6 +161,7 @@ CONFLICTS = {
 CHANGED = {"update": "update a set x = 5 where id = 60", "delete": "delete from a where id = 60"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", ["type", "primary key", "type of the key"])
 @pytest.mark.parametrize("changed", CHANGED)
 @pytest.mark.parametrize("written", CONFLICTS)

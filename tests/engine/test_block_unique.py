@@ -1,44 +1,20 @@
 """Unique indexes over rows inside a transaction block: they check the block at once, others from its COMMIT on."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from seachange import errors
-from seachange.engine.database.opening import open_node
-from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import LEVELS, begin, indexes, published, refused, rows
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import LEVELS, Sessions, begin, indexes, published, refused, rows
 from tests.support.judge import inspect
-from tests.support.nodes import Place
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+pytestmark = pytest.mark.either_catalog
 
-Sessions = tuple[Session, Session]
 UNIQUE = ["create unique index u on a (x)", "alter table a add constraint u unique (x)"]
 BULK = 3_000
-
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
-    session = Session(here)
-    session.execute("create table a (id int primary key, x int, y text)")
-    session.execute("insert into a values (1, 1, 'r'), (2, 2, 'r'), (3, 3, 'r')")
-    session.close()
-    yield here, there
-    there.close()
-    here.close()
-
-
-@pytest.fixture
-def sessions(nodes: tuple[Node, Node]) -> Iterator[Sessions]:
-    """The block, and another session, on two nodes."""
-    block, other = (Session(node) for node in nodes)
-    yield block, other
-    other.close()
-    block.close()
+SETUP = (
+    "create table a (id int primary key, x int, y text)",
+    "insert into a values (1, 1, 'r'), (2, 2, 'r'), (3, 3, 'r')",
+)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -5,10 +5,7 @@ import pytest
 
 from seachange import errors
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import begin, catalog_kind, nodes, place, place_for, rows, sessions
-from tests.engine.test_open_changes import sent
-
-__all__ = ["catalog_kind", "nodes", "place", "place_for", "sessions"]
+from tests.engine.blocks import begin, rows, sent
 
 WORK = "select age_ms, written_bytes, hidden_indexes, hidden_entries from seachange.jobs order by id desc limit 1"
 CHANGERS = "select node, session, job_id is not null, statement from seachange.leases where is_changing order by node"

@@ -4,22 +4,10 @@ import pytest
 
 from seachange import errors
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import (
-    begin,
-    catalog_kind,
-    ids,
-    indexes,
-    nodes,
-    place,
-    place_for,
-    published,
-    rows,
-    sessions,
-)
-from tests.engine.test_open_changes import sent
+from tests.engine.blocks import begin, ids, indexes, published, rows, sent
 from tests.support.judge import inspect
 
-__all__ = ["catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
 LEVELS = ["read committed", "repeatable read", "serializable"]
 

@@ -15,6 +15,8 @@ from seachange.model.isolation import Isolation
 from tests.engine.database import arrow
 from tests.engine.threads import together
 
+pytestmark = pytest.mark.either_catalog
+
 LEVELS = list(Isolation)
 
 

@@ -15,6 +15,8 @@ from seachange.runtime.faults import FAULTS
 from seachange.sql.copy.arrow_load import load_arrow
 from seachange.verify.consistency import check
 
+pytestmark = pytest.mark.either_catalog
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

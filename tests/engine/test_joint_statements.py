@@ -8,11 +8,10 @@ import pytest
 from seachange import errors
 from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
-from tests.engine.test_block_changes import ROWS, ids, indexes, jobs, nodes, published, rows, sessions
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import ROWS, ids, indexes, jobs, published, rows
 from tests.support.judge import inspect
 
-__all__ = ["MakePlace", "catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
 THREE = "create index p on a (x); create unique index q on a (y); alter table a add constraint c check (x >= 0)"
 # The second fails over the rows of the table.

@@ -8,22 +8,17 @@ import pytest
 
 from seachange import errors
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import (
-    begin,
-    catalog_kind,
-    ids,
-    indexes,
-    nodes,
-    place,
-    place_for,
-    rows,
-    sessions,
-)
+from tests.engine.blocks import LEVELS, ONE_TABLE, begin, ids, indexes, rows
 from tests.support.judge import inspect
 
-__all__ = ["catalog_kind", "nodes", "place", "place_for", "sessions"]
+pytestmark = pytest.mark.either_catalog
 
-LEVELS = ["read committed", "repeatable read"]
+SETUP = (
+    *ONE_TABLE,
+    "create role reader",
+    "create table b (id int primary key, x int, y int)",
+    "insert into b values (1, 1, 1)",
+)
 OWN = {
     "index": "create index j on a (x)",
     "column": "alter table a add column z int",
@@ -43,18 +38,11 @@ def state(session: Session) -> set[str]:
     return names | indexes(session) | {name for (name,) in rows(session, grants)}
 
 
-@pytest.fixture
-def reader(sessions: tuple[Session, Session]) -> None:
-    sessions[1].execute("create role reader")
-    sessions[1].execute("create table b (id int primary key, x int, y int)")
-    sessions[1].execute("insert into b values (1, 1, 1)")
-
-
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("own", OWN)
 def test_change_after_a_grant_is_made_to_the_newest_version(
-    sessions: tuple[Session, Session], reader: None, level: str, own: str, other: str
+    sessions: tuple[Session, Session], level: str, own: str, other: str
 ):
     block, another = sessions
     begin(block, level)
@@ -151,9 +139,7 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_labels_and_changes_of_two_sessions_are_both_there(
-    sessions: tuple[Session, Session], reader: None, level: str, name: str
-):
+def test_labels_and_changes_of_two_sessions_are_both_there(sessions: tuple[Session, Session], level: str, name: str):
     block, other = sessions
     statements, expected = SCRIPTS[name]
     for number, statement in enumerate(statements):
@@ -168,7 +154,7 @@ def test_labels_and_changes_of_two_sessions_are_both_there(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_rows_of_a_granted_table_meet_a_new_constraint(sessions: tuple[Session, Session], reader: None, level: str):
+def test_rows_of_a_granted_table_meet_a_new_constraint(sessions: tuple[Session, Session], level: str):
     block, other = sessions
     begin(block, level)
     block.execute(GRANT)
@@ -179,7 +165,7 @@ def test_rows_of_a_granted_table_meet_a_new_constraint(sessions: tuple[Session, 
     assert ids(other, "x >= 10") == []
 
 
-def test_privilege_is_not_granted_before_the_commit(sessions: tuple[Session, Session], reader: None):
+def test_privilege_is_not_granted_before_the_commit(sessions: tuple[Session, Session]):
     """Although a change in several stages takes the grant along."""
     block, other = sessions
     begin(block)

@@ -1,40 +1,20 @@
 """Several schema changes in one transaction block that depend on each other, or meet in one table."""
 
-from collections.abc import Iterator
-from contextlib import closing
-
 import pytest
 
 from seachange import errors
-from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
 from tests.support.judge import inspect
-from tests.support.nodes import Place
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+pytestmark = pytest.mark.either_catalog
 
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    with (
-        closing(open_node(place.data, place.catalog, name="here")) as here,
-        closing(open_node(place.data, place.catalog, name="there")) as there,
-        closing(Session(here)) as session,
-    ):
-        session.execute("create type mood as enum ('sad', 'ok')")
-        session.execute("create table a (id int primary key, x int, m mood)")
-        session.execute("insert into a select i, i % 10, 'ok' from generate_series(1, 50) g (i)")
-        session.execute("create table blank (id int primary key, a_id int, x int)")
-        yield here, there
-
-
-@pytest.fixture
-def sessions(nodes: tuple[Node, Node]) -> Iterator[tuple[Session, Session]]:
-    """The block, and another session, on two nodes."""
-    with closing(Session(nodes[0])) as block, closing(Session(nodes[1])) as other:
-        yield block, other
+SETUP = (
+    "create type mood as enum ('sad', 'ok')",
+    "create table a (id int primary key, x int, m mood)",
+    "insert into a select i, i % 10, 'ok' from generate_series(1, 50) g (i)",
+    "create table blank (id int primary key, a_id int, x int)",
+)
 
 
 def run(session: Session, *statements: str) -> None:

@@ -1,35 +1,21 @@
 """Names and tables that several statements want concurrently: one gets them, the other fails at once."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from seachange import errors
-from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
-from tests.support.nodes import Place
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
-
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
-    session = Session(here)
-    for table in ("a", "b"):
-        session.execute(f"create table {table} (id int primary key, x int)")
-        session.execute(f"insert into {table} values (1, 1), (2, 2)")
-        session.execute(f"alter table {table} add constraint {table}_x check (x > 0) not valid")
-    session.close()
-    yield here, there
-    FAULTS.disarm()
-    there.close()
-    here.close()
-
-
+SETUP = tuple(
+    sql
+    for table in ("a", "b")
+    for sql in (
+        f"create table {table} (id int primary key, x int)",
+        f"insert into {table} values (1, 1), (2, 2)",
+        f"alter table {table} add constraint {table}_x check (x > 0) not valid",
+    )
+)
 PAIRS = [
     ("create index n on a (x)", "create index n on b (x)", "42P07"),
     ("create unique index n on a (x)", "create table n (id int)", "42P07"),

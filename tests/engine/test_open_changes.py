@@ -1,34 +1,21 @@
 """A table that an open transaction has changed: other changes of it, on any node, wait for its end."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from seachange import errors
-from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
-from tests.support.nodes import Place
-from tests.support.patience import PATIENCE_S
-from tests.support.workers import wait_until
+from tests.engine.blocks import sent
 
-__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+pytestmark = pytest.mark.either_catalog
 
-
-@pytest.fixture
-def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
-    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
-    session = Session(here)
-    for table in ("a", "b"):
-        session.execute(f"create table {table} (id int primary key, x int)")
-        session.execute(f"insert into {table} values (1, 1), (2, 2)")
-    session.close()
-    yield here, there
-    there.close()
-    here.close()
+SETUP = tuple(
+    sql
+    for table in ("a", "b")
+    for sql in (f"create table {table} (id int primary key, x int)", f"insert into {table} values (1, 1), (2, 2)")
+)
 
 
 @pytest.fixture(params=["one node", "two nodes"])
@@ -37,32 +24,6 @@ def sessions(nodes: tuple[Node, Node], request: pytest.FixtureRequest) -> Iterat
     yield first, second
     second.close()
     first.close()
-
-
-@contextmanager
-def sent(session: Session, sql: str) -> Iterator[list[str]]:
-    """A statement that is on its way, and has to wait; gives its code when it has ended."""
-    ended: list[str] = []
-
-    def send() -> None:
-        try:
-            session.execute(sql)
-            ended.append("")
-        except errors.Error as problem:
-            ended.append(problem.sqlstate)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    wait_until(lambda: ended or waiters(session), "it to wait")
-    assert not ended, ended
-    yield ended
-    thread.join(PATIENCE_S)
-    assert not thread.is_alive()
-
-
-def waiters(session: Session) -> bool:
-    """A session waits for a lock: between nodes, or within one."""
-    return bool(session.node.parts.catalog.lock_queues().waits) or bool(session.node.epoch.locks.waiting)
 
 
 NEXT = ["alter table a add column y int", "create index a_x on a (x)", "truncate a"]

@@ -22,6 +22,8 @@ from tests.engine.changing import attach, fence, new_index, publish, with_index
 from tests.engine.database import add_column, arrow, create, insert, rows, with_columns
 from tests.engine.test_states import ROWS, V, converted, converting
 
+pytestmark = pytest.mark.either_catalog
+
 
 def _come_and_go(txn: Transaction, table: Table) -> None:
     txn.writes.insert(table, [(4, "x", 4)])

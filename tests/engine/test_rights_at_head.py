@@ -13,6 +13,8 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
 
+pytestmark = pytest.mark.either_catalog
+
 SETUP = """
 create table t (id int primary key, v int);
 insert into t values (1, 1), (2, 2);

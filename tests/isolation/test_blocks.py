@@ -245,13 +245,19 @@ def sample(request: pytest.FixtureRequest) -> int | None:
     return None if request.config.getoption("--exhaustive") else SAMPLE
 
 
+def every_other(first: int) -> list[Any]:
+    """All pairs; in an ordinary run each is run either within a node or across nodes."""
+    marks = ((), (pytest.mark.slow,))
+    return [pytest.param(pair, marks=marks[n % 2 != first], id="-".join(pair)) for n, pair in enumerate(PAIRS)]
+
+
 def levels_of(names: Sequence[str], sample: int | None, offset: int) -> Sequence[str]:
     """All, or one for each in an ordinary run."""
     place = PAIRS.index((names[0], names[1])) + offset
     return LEVELS if sample is None else (LEVELS[place % len(LEVELS)],)
 
 
-@pytest.mark.parametrize("names", PAIRS, ids="-".join)
+@pytest.mark.parametrize("names", every_other(0))
 def test_within_a_node(
     within: BlockRunner, model: SerialModel, names: Sequence[str], counts: Counter[str], sample: int | None
 ) -> None:
@@ -259,7 +265,7 @@ def test_within_a_node(
         check(within, model, names, level, sample, counts)
 
 
-@pytest.mark.parametrize("names", PAIRS, ids="-".join)
+@pytest.mark.parametrize("names", every_other(1))
 def test_across_nodes(
     across: BlockRunner, model: SerialModel, names: Sequence[str], counts: Counter[str], sample: int | None
 ) -> None:

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -25,6 +25,8 @@ from tests.support.patience import PATIENCE_S
 Rows = tuple[tuple[Any, ...], ...]
 # How a transaction may fail: as a conflict, or as the victim of a deadlock.
 _EXPECTED = ("40001", "40P01")
+# Pauses between two looks at who waits: a step that ends is seen at once, and each look reads the queues of locks.
+PAUSE_S_MIN, PAUSE_S_MAX = 0.0005, 0.008
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class ScriptRunner:
 def settle(nodes: Sequence[Node], runners: Sequence[StepRunner]) -> None:
     """Waits until every step that was started is done or waits for a lock."""
     deadline = time.monotonic() + PATIENCE_S
+    pause_s = PAUSE_S_MIN
     while True:
         for runner in runners:
             if runner.flight is not None and runner.flight.done():
@@ -137,7 +140,8 @@ def settle(nodes: Sequence[Node], runners: Sequence[StepRunner]) -> None:
         if goes_on and flying == len(_find_waiting(nodes)):
             return
         assert time.monotonic() < deadline, "a step neither ends nor waits"
-        time.sleep(0.0002)
+        wait([runner.flight for runner in runners if runner.flight is not None], pause_s, FIRST_COMPLETED)
+        pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
 
 def _find_waiting(nodes: Sequence[Node]) -> set[Party]:

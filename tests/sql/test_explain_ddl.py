@@ -11,6 +11,8 @@ from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 
+pytestmark = pytest.mark.either_catalog
+
 FOO = "create table foo (k text primary key, c1 int not null check (c1 > 5), c2 int not null, c3 int)"
 CHANGE = (
     "alter table foo drop column c2, drop column c3, add column c4 int not null default 7, add constraint u unique (c4)"

@@ -1,4 +1,4 @@
-"""Every file of SQL tests, on both catalogs."""
+"""Every file of SQL tests, on one of the catalogs."""
 
 from pathlib import Path
 
@@ -6,6 +6,10 @@ import pytest
 
 import seachange
 from tests.sql.slt import Runner, read_records
+from tests.support.databases import catalog_kind, place, place_for
+from tests.support.nodes import Place
+
+__all__ = ["catalog_kind", "place", "place_for"]
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*/*.slt"))
@@ -24,14 +28,10 @@ def run_file(path: Path, data: Path, catalog: str | None) -> None:
         runner.close()
 
 
+@pytest.mark.either_catalog
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_on_sqlite(path, tmp_path):
-    run_file(path, tmp_path, None)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_on_postgres(path, tmp_path, postgres_catalog_url):
-    run_file(path, tmp_path, postgres_catalog_url)
+def test_file(path: Path, place: Place):
+    run_file(path, place.data, place.catalog)
 
 
 @pytest.mark.parametrize(
