@@ -15,6 +15,7 @@ from seachange.runtime.entropy import SYSTEM_ENTROPY
 from tests.support import timing
 from tests.support.models import Models
 from tests.support.postgres import LocalPostgres
+from tests.support.s3 import S3Server
 from tests.support.selection import leave_out
 
 # How long an example takes says more about the neighbours than about the code; pytest-timeout ends what hangs. What
@@ -110,6 +111,13 @@ def new_catalog_url(postgres_server: LocalPostgres, tmp_path_factory: pytest.Tem
     url = postgres_server.create_database()
     open_catalog(url, tmp_path_factory.mktemp("catalog"), SYSTEM_CLOCK, SYSTEM_ENTROPY).close()
     return url
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """One real S3 server for the whole run, in each process that runs tests of object stores."""
+    with S3Server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,11 @@ import pytest
 
 from seachange import errors
 from seachange.engine.database.backup import _holding_garbage, back_up, restore
-from seachange.engine.database.database_identity import MANIFEST, SEGMENTS
+from seachange.engine.database.database_identity import MANIFEST
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
+from seachange.runtime.location import SEGMENTS
 from seachange.verify.consistency import inspect
 from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LocalPostgres

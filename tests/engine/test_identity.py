@@ -17,7 +17,7 @@ from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.catalog.port import FORMAT, Catalog
 from seachange.engine.database.backup import back_up, restore
-from seachange.engine.database.database_identity import SEGMENTS, Pairing
+from seachange.engine.database.database_identity import Pairing
 from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
 from seachange.model.ids import Epoch, SegmentId
@@ -27,7 +27,8 @@ from seachange.pipeline.spark.packed_task import Failed, PackedTask, Site, Trace
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import IDENTITY_NAME, LocalFileSystem
-from seachange.runtime.identity import read_identity
+from seachange.runtime.identity import FolderIdentity
+from seachange.runtime.location import SEGMENTS
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from seachange.verify.consistency import check
@@ -307,9 +308,10 @@ def test_a_database_that_another_process_creates_meanwhile_is_opened(tmp_path: P
 
     with closing(open_catalog(url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY, creates=True)) as catalog:
         watched = CatalogWithRival(catalog, moment, create)
-        found = Pairing(cast(Catalog, watched), url, data / SEGMENTS).run()
+        place = FolderIdentity(data / SEGMENTS)
+        found = Pairing(cast(Catalog, watched), url, place, str(data)).run()
         assert watched.reached
-        assert found == catalog.identity() == read_identity(data / SEGMENTS)
+        assert found == catalog.identity() == place.read()
     assert run(data, url, "select count(*) from t") == [(6000,)]
 
 

@@ -162,7 +162,7 @@ def test_a_unit_whose_file_is_damaged_is_done_again(tmp_path: Any) -> None:
     units: list[UnitDone] = []
     world.backfill(targets, (), units.append, SIZES)
     lost, cut = units[0], units[1]
-    world.store.warehouse.delete(lost.files[0])
+    world.store.warehouse.delete([lost.files[0]])
     path = world.store.files.path(shuffle_name(cut.files[0]))
     with open(path, "r+b") as file:
         file.seek(10)

@@ -49,10 +49,10 @@ def test_what_can_be_made_again_is_only_renamed(tmp_path: Path):
 def test_what_is_missing_has_no_size_and_can_be_deleted(tmp_path: Path):
     files = LocalFileSystem(tmp_path)
     assert files.size("a") is None
-    files.delete("a")
+    files.delete(["a"])
     write(files, "a")
     Path(files.temporary_path("a")).write_bytes(b"left behind")
-    files.delete("a")
+    files.delete(["a"])
     assert files.names() == []
 
 

@@ -228,7 +228,7 @@ def test_rows_that_are_the_same_are_the_same_table(bench: Bench):
 def test_a_table_with_more_rows_than_changes_is_not_empty_whatever_its_files_hold(bench: Bench):
     old = bench.segment(10, {1: "a", 2: "b", 3: "c"})
     changes = inline(11, (Op.PUT, 1, "x"), (Op.TOMBSTONE, 3, None))
-    bench.files.delete(bench.warehouse.name(old.id))
+    bench.files.delete([bench.warehouse.name(old.id)])
     image = bench.image([changes], generation(10, GenerationMember(old)))
     assert not image.is_empty(Seq(11))
     # One more, and its files have to be read.

@@ -114,7 +114,7 @@ def test_a_file_that_is_cut_short_under_an_open_reader_is_an_error(store, shape,
 
 def test_a_deleted_segment_is_forgotten(store, shape, segments):
     store.reader(shape, segments[0]).find((1,))
-    store.warehouse.delete(segments[0].id)
+    store.warehouse.delete([segments[0].id])
     assert segment_name(segments[0].id) not in store.files.names()
     with pytest.raises(errors.SegmentDamaged, match="missing"):
         store.reader(shape, segments[0])

@@ -77,5 +77,5 @@ def test_unfinished_file_is_removed(store: Store):
 def test_it_is_deleted_by_its_id(store: Store):
     file = write(store)
     assert store.files.names() == [shuffle_name(file.id)]
-    store.warehouse.delete(file.id)
+    store.warehouse.delete([file.id])
     assert store.files.names() == []

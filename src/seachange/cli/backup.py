@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from seachange.cli.database import add_database_options, report_error
+from seachange.cli.database import add_database_options, location_of, report_error
 from seachange.engine.database.backup import back_up
 from seachange.errors import Error
 
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        manifest = back_up(arguments.data.absolute(), arguments.catalog, arguments.to.absolute())
+        manifest = back_up(location_of(arguments), arguments.catalog, arguments.to.absolute())
     except Error as error:
         report_error(error)
         return 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from seachange.cli.database import add_database_options, open_database, report_error
+from seachange.cli.database import add_database_options, location_of, open_database, report_error
 from seachange.engine.database.opening import check_database_exists
 from seachange.errors import Error
 from seachange.verify.consistency import KEYWISE_ROWS_MAX, RANGE_ROWS_MAX, inspect
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         # A mistyped name must not be reported as a consistent database.
-        check_database_exists(arguments.data)
+        check_database_exists(location_of(arguments))
         with open_database(arguments, creates=False) as node:
             rows_max = RANGE_ROWS_MAX if arguments.full else KEYWISE_ROWS_MAX
             report = inspect(node, arguments.tables, rows_max, arguments.full)

@@ -11,18 +11,28 @@ from pathlib import Path
 from seachange.engine.database.opening import acquire_node, release_node
 from seachange.engine.node.node import Node
 from seachange.errors import DataFolderOpen, DataFolderProblem, Error
+from seachange.runtime.location import DataLocation, find_location
 from seachange.runtime.permissions import create_data_folder, is_open_to_others, restrict_process
 
 
 def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) -> None:
     """`creates`: the command creates a database if there is none."""
-    description = "the data folder; created if missing" if creates else "the data folder"
-    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help=description)
+    description = "the data folder, or s3://BUCKET/PREFIX" + ("; created if missing" if creates else "")
+    parser.add_argument("--data", required=True, metavar="DIR", help=description)
+    parser.add_argument(
+        "--local",
+        metavar="DIR",
+        help="the local folder of a database in an object store: cache, temporary files, settings",
+    )
     parser.add_argument(
         "--catalog",
         metavar="URL",
         help="sqlite:///PATH (default: inside DIR) or postgresql://...",
     )
+
+
+def location_of(arguments: argparse.Namespace) -> DataLocation:
+    return find_location(arguments.data, arguments.local)
 
 
 def restrict_access(data: Path, group_access: bool = False) -> None:
@@ -45,7 +55,7 @@ def warn_of_open_folder(data: Path) -> None:
 
 @contextmanager
 def open_database(arguments: argparse.Namespace, creates: bool = True) -> Iterator[Node]:
-    node = acquire_node(arguments.data, arguments.catalog, creates)
+    node = acquire_node(location_of(arguments), arguments.catalog, creates)
     try:
         yield node
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from seachange.cli.database import add_database_options, report_error
+from seachange.cli.database import add_database_options, location_of, report_error
 from seachange.engine.database.backup import restore
 from seachange.errors import Error
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        made = restore(arguments.source.absolute(), arguments.data.absolute(), arguments.catalog)
+        made = restore(arguments.source.absolute(), location_of(arguments), arguments.catalog)
     except Error as error:
         report_error(error)
         return 1

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
-from seachange.cli.database import add_database_options, report_error, restrict_access
+from seachange.cli.database import add_database_options, location_of, report_error, restrict_access
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.errors import Error
@@ -149,10 +149,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     try:
         tls = load_context(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None else None
-        restrict_access(arguments.data, arguments.group_access)
-        node = open_node(arguments.data, arguments.catalog, arguments.node)
+        location = location_of(arguments)
+        restrict_access(location.local, arguments.group_access)
+        node = open_node(location, arguments.catalog, arguments.node)
         try:
-            auth_config = AuthConfig({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
+            auth_config = AuthConfig({}, trust=True) if arguments.trust else _guarded(node, location.local, host, port)
             options = ServerOptions(
                 host, port, auth_config, tls, arguments.connections, arguments.grace, arguments.require_tls
             )

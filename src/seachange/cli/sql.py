@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         with open_database(arguments) as node:
-            warn_of_open_folder(arguments.data)
+            warn_of_open_folder(node.parts.data)
             session = Session(node, arguments.user, arguments.database)
             try:
                 session.check_login()

@@ -9,7 +9,7 @@ import threading
 from types import FrameType
 
 from seachange.changer.job import Job
-from seachange.cli.database import add_database_options, open_database, report_error, restrict_access
+from seachange.cli.database import add_database_options, location_of, open_database, report_error, restrict_access
 from seachange.engine.jobs.spark_pipeline import warm_spark
 from seachange.engine.session.job_session import describe
 from seachange.errors import Error
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     try:
-        restrict_access(arguments.data)
+        restrict_access(location_of(arguments).local)
         with open_database(arguments) as node:
             node.jobs.on_update = _print
             # Jobs that arrive while Spark starts are left to workers that have it.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
@@ -20,6 +19,7 @@ from seachange.engine.session.copy_file import CopyFile, reading, writing
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
+from seachange.runtime.location import find_location
 from seachange.sql.copy.arrow_load import ArrowSource, load_arrow
 from seachange.sql.copy.copy import CopyIn
 from seachange.sql.copy.copy_text import copy_format
@@ -43,10 +43,12 @@ def connect(
     user: str = "seachange",
     database: str = "seachange",
     autocommit: bool = False,
+    local: str | PathLike[str] | None = None,
 ) -> Connection:
-    """Opens the database in the folder `data`, creating it if there is none. `catalog` is a URL: sqlite:///...
-    (the default, inside the folder) or postgresql://..."""
-    node = acquire_node(Path(data), catalog)
+    """Opens the database in the folder or object store `data`, creating it if there is none. `catalog` is a URL:
+    sqlite:///... (the default, inside the folder) or postgresql://... `local` is a folder of this machine for the
+    temporary files and the cache of an object store."""
+    node = acquire_node(find_location(data, local), catalog)
     try:
         connection = Connection(node, user, database, autocommit)
     except BaseException:

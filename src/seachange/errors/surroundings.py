@@ -187,6 +187,43 @@ class DataFolderProblem(OperationalError):
     message = "data folder {path}: {detail}"
 
 
+class InvalidStore(OperationalError):
+    sqlstate = "22023"
+    message = "{url} is not the address of an object store: {detail}"
+    hint_text = (
+        "Give s3://bucket/prefix, abfs://container@account.dfs.core.windows.net/prefix or gs://bucket/prefix; "
+        "credentials come from the environment."
+    )
+
+
+class StoreLibraryMissing(NotSupportedError):
+    message = "object stores need the package obstore, which is not installed"
+    hint_text = "pip install 'seachange[s3]'"
+
+
+class StoreNeedsCatalog(OperationalError):
+    sqlstate = "22023"
+    message = "a database in {url} needs a catalog of its own: an object store cannot hold it"
+    hint_text = (
+        "Name one with --catalog (in Python: catalog=): postgresql://..., or sqlite:///PATH on a disk of this machine. "
+        "Or name a folder with --local (in Python: local=), which then has a SQLite catalog."
+    )
+
+
+class StoreProblem(OperationalError):
+    sqlstate = "58030"
+    message = "could not {action} {file}: {detail}"
+    hint_text = (
+        "Check that the bucket exists and that the environment has its credentials and its region: for S3, AWS_PROFILE "
+        "or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT_URL for other servers."
+    )
+
+
+class SparkNeedsSharedFiles(NotSupportedError):
+    message = "{what} needs files that all Spark executors see, and the database is in an object store"
+    hint_text = "Use a Spark of this machine (local[*]). Schema changes run on any Spark."
+
+
 class HistoryProblem(OperationalError):
     sqlstate = "58P01"
     message = "history {path}: {detail}"

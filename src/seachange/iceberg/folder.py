@@ -16,7 +16,7 @@ class TableFolder:
 
     @property
     def location(self) -> str:
-        return self.files.path("").rstrip("/")
+        return self.files.address
 
     def address(self, name: str) -> str:
         """What metadata calls the file."""
@@ -37,14 +37,10 @@ class TableFolder:
     def read(self, address: str) -> bytes | None:
         """None if the file is missing, or belongs to another folder."""
         name = self.name_of(address)
-        if name is None or self.files.size(name) is None:
-            return None
-        with self.files.open_input(name) as source:
-            return bytes(source.read())
+        return None if name is None else self.files.read(name)
 
     def sweep(self, kept: frozenset[str]) -> int:
         """Deletes all files but these, by name."""
         left = [name for name in self.files.names() if name not in kept]
-        for name in left:
-            self.files.delete(name)
+        self.files.delete(left)
         return len(left)

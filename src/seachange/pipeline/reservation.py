@@ -25,11 +25,11 @@ def reserve_files(catalog: Catalog, epoch: Epoch, files: FileSystem, count: int)
     # A file may have been deleted as garbage since the catalog was read: then the catalog no longer has it either.
     if missing and (missing := missing & _missing(catalog, files)):
         name = segment_name(min(missing))
-        raise errors.FolderIncomplete(path=files.path(""), file=name)
+        raise errors.FolderIncomplete(path=files.address, file=name)
     ids = [SegmentId(i) for i in catalog.reserve_segments(epoch, count)]
     reach("segment.reserved")
     return ids
 
 
 def _missing(catalog: Catalog, files: FileSystem) -> set[SegmentId]:
-    return {id_ for id_ in catalog.newest_files(NEWEST_FILES) if files.size(segment_name(id_)) is None}
+    return {id_ for id_ in catalog.newest_files(NEWEST_FILES) if not files.has(segment_name(id_))}

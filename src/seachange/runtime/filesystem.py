@@ -1,4 +1,4 @@
-"""The file system port: the warehouse folder.
+"""The file system port: the warehouse, in a folder (here) or in an object store (`store_files.py`).
 
 A file is created in four steps: written under a temporary name, fsynced, renamed, the folder fsynced. Only then may a
 commit refer to it. Files that can be recreated, and are verified before use, need not be synced.
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +25,8 @@ import pyarrow.fs as pafs
 
 from seachange import errors
 from seachange.runtime.faults import reach
-from seachange.runtime.permissions import create_folder, file_mode
+from seachange.runtime.file_uses import FileUses
+from seachange.runtime.permissions import copy_file, create_folder, file_mode
 from seachange.runtime.renaming import rename_new
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -32,8 +34,46 @@ TEMPORARY_PREFIX = ".tmp-"
 IDENTITY_NAME = "database.id"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as the catalog has recorded it."""
+
+    name: str
+    size_bytes: int
+    checksum: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFacts:
+    """The cache of this machine (files, those that are pinned, their size) and its use by this process."""
+
+    store: str
+    folder: str
+    bytes_max: int
+    files: int
+    pinned: int
+    size_bytes: int
+    hits: int
+    misses: int
+    downloaded_bytes: int
+    uploaded_bytes: int
+    evictions: int
+
+
 class FileSystem(Protocol):
     """Names are relative to the warehouse and have no folders of their own."""
+
+    @property
+    def address(self) -> str:
+        """The folder or the URL."""
+
+    @property
+    def uses(self) -> FileUses:
+        """The readers of files. A path that was given out stays valid until the uses that are open then have ended."""
+
+    @property
+    def deletions_at_once(self) -> int:
+        """How many files one deletion should remove."""
 
     def temporary_path(self, name: str) -> str:
         """The path to write the content of `name` to before it is published."""
@@ -44,15 +84,33 @@ class FileSystem(Protocol):
     def discard(self, name: str) -> None:
         """Removes the temporary file of `name`, if there is one."""
 
-    def path(self, name: str) -> str: ...
+    def fetch(self, files: Sequence[StoredFile]) -> list[str]:
+        """The paths of the files on this machine. Their sizes are the recorded ones, and a file that had to be
+        transferred has the recorded checksum; raises SegmentDamaged otherwise."""
 
-    def open_input(self, name: str) -> pa.NativeFile: ...
+    def refetch(self, file: StoredFile) -> bool:
+        """Transfers the file again, since the one on this machine is damaged; False if there is no other."""
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        """Opens a file that was fetched in the same use."""
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a small file; None if it is missing."""
+
+    def copy_out(self, name: str, path: Path) -> int:
+        """Copies a file to a path; returns its size."""
+
+    def copy_in(self, path: Path, name: str) -> int:
+        """Copies the file at the path, and makes it durable under the name; returns its size."""
 
     def size(self, name: str) -> int | None:
         """The file's size, None if it is missing."""
 
-    def delete(self, name: str) -> None:
-        """Removes the file and its temporary file; a missing one is not an error."""
+    def has(self, name: str) -> bool:
+        """Whether the file exists, or has existed: names are not used again."""
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Removes the files and their temporary files; a missing one is not an error."""
 
     def sync_deletions(self) -> None:
         """Makes deletions durable: afterwards no power cut restores a deleted file."""
@@ -62,6 +120,23 @@ class FileSystem(Protocol):
 
     def free_bytes(self) -> int:
         """The free space."""
+
+    def tidy(self) -> None:
+        """Called from time to time: releases what no reader needs any more."""
+
+    def facts(self) -> CacheFacts | None:
+        """None if there is no cache."""
+
+    def close(self) -> None: ...
+
+
+def check_size(file: StoredFile, size: int | None) -> None:
+    """Raises SegmentDamaged if it is not the recorded one; None is the size of a missing file."""
+    if size is None:
+        raise errors.SegmentDamaged(file=file.name, detail="it is missing")
+    if size != file.size_bytes:
+        state = "it is truncated" if size < file.size_bytes else "it is too long"
+        raise errors.SegmentDamaged(file=file.name, detail=f"{state}: {size} bytes instead of {file.size_bytes}")
 
 
 @contextmanager
@@ -87,13 +162,20 @@ def sync(path: str | Path) -> None:
 class LocalFileSystem:
     """A folder of the local machine."""
 
+    deletions_at_once = 1
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.uses = FileUses()
         with named_errors("create", str(folder)):
             create_folder(folder)
             self._file_mode = file_mode(folder)
         # Not memory-mapped: truncation of a mapped file would kill the process instead of raising an error.
         self._arrow = pafs.LocalFileSystem()
+
+    @property
+    def address(self) -> str:
+        return str(self.folder)
 
     def temporary_path(self, name: str) -> str:
         return str(self.folder / f"{TEMPORARY_PREFIX}{name}")
@@ -126,6 +208,14 @@ class LocalFileSystem:
         with named_errors("delete", self.temporary_path(name)):
             Path(self.temporary_path(name)).unlink(missing_ok=True)
 
+    def fetch(self, files: Sequence[StoredFile]) -> list[str]:
+        for file in files:
+            check_size(file, self.size(file.name))
+        return [self.path(file.name) for file in files]
+
+    def refetch(self, file: StoredFile) -> bool:
+        return False
+
     def open_input(self, name: str) -> pa.NativeFile:
         with named_errors("open", self.path(name)):
             return self._arrow.open_input_file(self.path(name))
@@ -136,10 +226,33 @@ class LocalFileSystem:
         except FileNotFoundError:
             return None
 
-    def delete(self, name: str) -> None:
-        self.discard(name)
-        with named_errors("delete", self.path(name)):
-            Path(self.path(name)).unlink(missing_ok=True)
+    def read(self, name: str) -> bytes | None:
+        try:
+            with named_errors("read", self.path(name)):
+                return Path(self.path(name)).read_bytes()
+        except errors.InputOutputError:
+            if self.size(name) is None:
+                return None
+            raise
+
+    def copy_out(self, name: str, path: Path) -> int:
+        with named_errors("copy", self.path(name)):
+            return copy_file(Path(self.path(name)), path)
+
+    def copy_in(self, path: Path, name: str) -> int:
+        with named_errors("copy", str(path)):
+            size = copy_file(path, Path(self.temporary_path(name)))
+        self.publish(name)
+        return size
+
+    def has(self, name: str) -> bool:
+        return self.size(name) is not None
+
+    def delete(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.discard(name)
+            with named_errors("delete", self.path(name)):
+                self.remove(name)
 
     def sync_deletions(self) -> None:
         with named_errors("write", str(self.folder)):
@@ -154,7 +267,19 @@ class LocalFileSystem:
             found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
 
-    # The three steps whose effects a power cut can undo, as separate methods so that a test can observe and undo them.
+    def tidy(self) -> None:
+        pass
+
+    def facts(self) -> CacheFacts | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+    # The steps whose effects a power cut can undo, as separate methods so that a test can observe and undo them.
+
+    def remove(self, name: str) -> None:
+        Path(self.path(name)).unlink(missing_ok=True)
 
     def sync_file(self, path: str) -> None:
         sync(path)

@@ -1,21 +1,74 @@
-"""The file system of a data folder: the real one, or one that records what was made durable, for crash tests."""
+"""Opens the segments of a database: in a folder, in an object store, or, for crash tests, in a folder that records what
+was made durable."""
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from seachange import errors
 from seachange.runtime.filesystem import FileSystem, LocalFileSystem
+from seachange.runtime.identity import FolderIdentity, IdentityPlace
+from seachange.runtime.location import CACHE, SEGMENTS, default_folder, hashed, is_url
+from seachange.runtime.segment_cache import SegmentCache
 
 
-def open_files(folder: Path) -> FileSystem:
-    """A local folder; under test, `SEACHANGE_POWER_CUT=JOURNAL[:SKIPPED_STEP]` selects one that can lose power."""
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """The cache of an object store's files; without a folder, the one of this machine for the store."""
+
+    folder: str | None = None
+    bytes_max: int = 10 << 30
+
+
+def open_files(address: str | Path, cache: CacheOptions = CacheOptions()) -> FileSystem:  # noqa: B008 - a value
+    """`address` is a folder or a URL. Under test, `SEACHANGE_POWER_CUT=JOURNAL[:SKIPPED_STEP]` selects a folder that
+    can lose power."""
+    if is_url(str(address)):
+        return _open_store(str(address), cache)
+    folder = Path(address)
     power_cut = os.environ.get("SEACHANGE_POWER_CUT")
     if power_cut is None:
         return LocalFileSystem(folder)
     journal, _, skip = power_cut.partition(":")
     return PowerCutFileSystem(folder, Path(journal), frozenset(skip.split(",")) if skip else frozenset())
+
+
+def open_identity(address: str) -> IdentityPlace:
+    if not is_url(address):
+        return FolderIdentity(Path(address))
+    place: IdentityPlace = _load("store_identity").StoreIdentity(_load("object_store").ObjectStore(address))
+    return place
+
+
+def ignores_conditions(url: str, identity: str) -> bool:
+    """Whether the object store replaces an object that it was asked to create only if there is none."""
+    place = _load("store_identity").StoreIdentity(_load("object_store").ObjectStore(url))
+    return bool(place.ignores_conditions(identity))
+
+
+def _open_store(url: str, cache: CacheOptions) -> FileSystem:
+    parent = url.removesuffix(f"/{SEGMENTS}")
+    folder = Path(cache.folder) if cache.folder is not None else default_folder(parent) / CACHE
+    # One folder may be the cache of several stores.
+    place = folder / hashed(url)
+    store = _load("object_store").ObjectStore(url)
+    files: FileSystem = _load("store_files").StoreFiles(store, SegmentCache(place, cache.bytes_max))
+    return files
+
+
+def _load(module: str) -> Any:
+    """Imported only here: the library is optional."""
+    try:
+        return import_module(f"seachange.runtime.{module}")
+    except ImportError as problem:
+        if problem.name is None or not problem.name.startswith("obstore"):
+            raise
+        raise errors.StoreLibraryMissing() from problem
 
 
 class PowerCutFileSystem(LocalFileSystem):
@@ -39,11 +92,11 @@ class PowerCutFileSystem(LocalFileSystem):
         super().rename(source, target)
         self._note("renamed", source, target)
 
-    def delete(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         if os.path.exists(self.path(name)):
             os.link(self.path(name), self._deleted / name)
             self._note("deleted", name)
-        super().delete(name)
+        super().remove(name)
 
     def sync_folder(self, path: str) -> None:
         if "folder" not in self._skip:

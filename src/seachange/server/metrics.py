@@ -12,6 +12,7 @@ from seachange.changer.job import read_job
 from seachange.engine.context.meters import BOUNDS_US, CounterByName, Histogram
 from seachange.engine.node.node import Node
 from seachange.model.jobs import FINISHED, JobRecord, JobStatus
+from seachange.runtime.filesystem import CacheFacts
 
 _US = 1_000_000
 _BOUNDS_S = tuple(bound / _US for bound in BOUNDS_US)
@@ -109,6 +110,20 @@ def _held(node: Node, clients: int, strangers: int) -> Iterator[MetricFamily]:
     yield _gauge("seachange_segment_bytes", "The size of these files.", holdings.bytes)
     yield _gauge("seachange_superseded_segments", "Files of these that only older snapshots need.", holdings.superseded)
     yield _gauge("seachange_gc_backlog_files", "Files that are to be deleted.", holdings.garbage)
+    facts_of_cache = node.parts.files.facts()
+    if facts_of_cache is not None:
+        yield from _cached(facts_of_cache)
+
+
+def _cached(facts: CacheFacts) -> Iterator[MetricFamily]:
+    yield _gauge("seachange_cache_files", "Files in the cache of the object store.", facts.files)
+    yield _gauge("seachange_cache_bytes", "The size of these files.", facts.size_bytes)
+    yield _gauge("seachange_cache_pinned_files", "Files of these that a process may be reading.", facts.pinned)
+    yield _counter("seachange_cache_hits_total", "Requests for files that were in the cache.", facts.hits)
+    yield _counter("seachange_cache_misses_total", "Requests for files that were downloaded.", facts.misses)
+    yield _counter("seachange_cache_evictions_total", "Files that this node removed from the cache.", facts.evictions)
+    yield _counter("seachange_store_read_bytes_total", "Bytes downloaded to the cache.", facts.downloaded_bytes)
+    yield _counter("seachange_store_written_bytes_total", "Bytes of uploaded files.", facts.uploaded_bytes)
 
 
 def _jobs(records: tuple[JobRecord, ...]) -> Iterator[MetricFamily]:

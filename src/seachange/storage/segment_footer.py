@@ -10,10 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-import xxhash
-
 from seachange.model.ids import IndexId, LayoutId, SegmentId
+from seachange.model.segments import Segment
+from seachange.runtime.filesystem import StoredFile
 
 # Small enough that a point lookup decodes little, large enough that scans lose little: a sum over one narrow column
 # takes 1.2 times as long with 30 k rows as with 120 k, 1.1 times with 40 k.
@@ -28,11 +27,14 @@ SEGMENT_ROWS_MAX = 12 * ROW_GROUP_ROWS
 SEGMENT_BYTES_MAX = 128 << 20
 
 FOOTER_KEY = b"seachange.segment"
-_CHUNK_BYTES = 4 << 20
 
 
 def segment_name(segment_id: SegmentId) -> str:
     return f"{segment_id:016x}.parquet"
+
+
+def stored_segment(segment: Segment) -> StoredFile:
+    return StoredFile(segment_name(segment.id), segment.size_bytes, segment.checksum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,3 @@ def decode_footer(metadata: Mapping[bytes, bytes] | None) -> SegmentFooter | Non
         return None
     segment_id, index_id, layout_id, firsts = json.loads(text)
     return SegmentFooter(segment_id, index_id, layout_id, tuple(bytes.fromhex(first) for first in firsts))
-
-
-def checksum_of(source: pa.NativeFile) -> bytes:
-    digest = xxhash.xxh3_128()
-    while (chunk := source.read_buffer(_CHUNK_BYTES)).size:
-        digest.update(chunk)
-    return digest.digest()

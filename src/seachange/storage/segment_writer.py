@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from seachange import errors
 from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
+from seachange.runtime.checksum import checksum_of
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage import segment_footer
 from seachange.storage.arrow import column_name, schema_of
@@ -112,7 +113,7 @@ class SegmentWriter:
             path = self._files.temporary_path(name)
             self._write_file(path, table, footer)
             with pa.OSFile(path) as written:
-                size_bytes, checksum = written.size(), segment_footer.checksum_of(written)
+                size_bytes, checksum = written.size(), checksum_of(written)
         self._files.publish(name)
         return Segment(
             id=segment_id,
@@ -164,9 +165,8 @@ class SegmentWriter:
             if not future.cancelled():
                 future.exception()
         # The original failure is the one to report; a file that stays behind has an intent, for garbage collection.
-        for segment_id in started:
-            with suppress(errors.Error):
-                self._files.delete(segment_footer.segment_name(segment_id))
+        with suppress(errors.Error):
+            self._files.delete([segment_footer.segment_name(segment_id) for segment_id in started])
 
 
 def _orderly(table: pa.Table, group_rows: int) -> list[str]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from seachange import errors
 from seachange.model.ids import SegmentId
-from seachange.runtime.filesystem import FileSystem
-from seachange.storage.segment_footer import checksum_of
+from seachange.runtime.checksum import checksum_of
+from seachange.runtime.filesystem import FileSystem, StoredFile
 from seachange.storage.segment_reader import reading
 from seachange.storage.segment_writer import writing
 
@@ -35,6 +35,10 @@ class ShuffleFile:
     size_bytes: int
     checksum: bytes
     counts: tuple[int, ...]
+
+    @property
+    def stored(self) -> StoredFile:
+        return StoredFile(shuffle_name(self.id), self.size_bytes, self.checksum)
 
 
 class ShuffleWriter:
@@ -86,6 +90,7 @@ class ShuffleWriter:
 
 def read_range(files: FileSystem, file: ShuffleFile, number: int) -> Iterator[pa.RecordBatch]:
     name = shuffle_name(file.id)
+    files.fetch([file.stored])
     with files.open_input(name) as source, reading(name):
         reader = pa.ipc.open_file(source)
         for place in range(number, reader.num_record_batches, len(file.counts)):

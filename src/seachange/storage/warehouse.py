@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 from seachange import errors
 from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.segments import Segment
-from seachange.runtime.filesystem import FileSystem
+from seachange.runtime.checksum import checksum_of
+from seachange.runtime.filesystem import FileSystem, StoredFile
 from seachange.runtime.nonblocking import may_wait
 from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
-from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
+from seachange.storage.segment_footer import decode_footer, segment_name, stored_segment
 from seachange.storage.segment_reader import SegmentReader, reading
 from seachange.storage.shuffle_file import ShuffleFile, shuffle_name
 from seachange.values.types import SqlType
@@ -53,15 +54,15 @@ class Warehouse:
 
     def path(self, segment: Segment) -> str:
         """The path of the segment's file, after it has been verified."""
-        return self._whole(segment_name(segment.id), segment)
+        return self._whole([segment])[0]
 
     def paths(self, segments: Iterable[Segment]) -> list[str]:
-        return [self.path(segment) for segment in segments]
+        """The paths can be opened until the readers that have begun now have ended (`FileUses`)."""
+        return self._whole(list(segments))
 
     def check_shuffle_files(self, files: Iterable[ShuffleFile]) -> None:
         """Raises if one of the files is damaged."""
-        for file in files:
-            self._whole(shuffle_name(file.id), file)
+        self._whole(list(files))
 
     def reader(self, segment: Segment, key: KeyColumnTypes) -> SegmentReader:
         """A reader for lookups by `key`: the entry key's columns, with the types in which keys are looked up."""
@@ -103,28 +104,33 @@ class Warehouse:
         """The size of a file as it is stored; 0 if there is none."""
         return self.files.size(segment_name(segment_id)) or self.files.size(shuffle_name(segment_id)) or 0
 
-    def delete(self, segment_id: SegmentId) -> None:
-        self.forget(segment_id)
-        # The id may have been reserved for either.
-        self.files.delete(segment_name(segment_id))
-        self.files.delete(shuffle_name(segment_id))
+    def delete(self, segment_ids: Sequence[SegmentId]) -> None:
+        for segment_id in segment_ids:
+            self.forget(segment_id)
+        # An id may have been reserved for either.
+        self.files.delete([name(id_) for id_ in segment_ids for name in (segment_name, shuffle_name)])
 
     def close(self) -> None:
         """Closes every open file."""
         with self._lock:
             self._readers.clear()
 
-    def _whole(self, name: str, file: Segment | ShuffleFile) -> str:
-        size = self.files.size(name)
-        if size is None:
-            raise errors.SegmentDamaged(file=name, detail="it is missing")
-        if size != file.size_bytes:
-            state = "it is truncated" if size < file.size_bytes else "it is too long"
-            raise errors.SegmentDamaged(file=name, detail=f"{state}: {size} bytes instead of {file.size_bytes}")
-        if self._verified.get(file.id) != file.checksum:
-            self._verify_checksum(file, name)
-            self._verified[file.id] = file.checksum
-        return self.files.path(name)
+    def _whole(self, files: Sequence[Segment | ShuffleFile]) -> list[str]:
+        stored = [_stored(file) for file in files]
+        paths = self.files.fetch(stored)
+        for file, recorded in zip(files, stored, strict=True):
+            if self._verified.get(file.id) != file.checksum:
+                self._verify(file, recorded)
+        return paths
+
+    def _verify(self, file: Segment | ShuffleFile, recorded: StoredFile) -> None:
+        try:
+            self._verify_checksum(file, recorded.name)
+        except errors.SegmentDamaged:
+            # A copy on this machine can be replaced.
+            if not self.files.refetch(recorded):
+                raise
+        self._verified[file.id] = file.checksum
 
     def _verify_checksum(self, file: Segment | ShuffleFile, name: str) -> None:
         with self.files.open_input(name) as source, reading(name):
@@ -144,3 +150,7 @@ class Warehouse:
         except (pa.ArrowException, OSError, ValueError, errors.Error):
             return None
         return footer.segment_id if footer else None
+
+
+def _stored(file: Segment | ShuffleFile) -> StoredFile:
+    return stored_segment(file) if isinstance(file, Segment) else file.stored

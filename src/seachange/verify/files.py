@@ -16,10 +16,11 @@ from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import SegmentId
 from seachange.model.segments import GenerationMember, IndexContents, Segment, SegmentKind
+from seachange.runtime.checksum import checksum_of
 from seachange.runtime.filesystem import TEMPORARY_PREFIX, FileSystem
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.batches import is_damaged
-from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
+from seachange.storage.segment_footer import decode_footer, segment_name, stored_segment
 from seachange.verify.anomalies import Anomaly, AnomalyKind
 from seachange.verify.subject import CheckedIndex
 
@@ -73,6 +74,10 @@ def _check_segment(subject: CheckedIndex, segment: Segment, files: FileSystem) -
         )
         return
     try:
+        recorded = stored_segment(segment)
+        # The copy on this machine may be whole although the file in the store is not.
+        if not files.refetch(recorded):
+            files.fetch([recorded])
         with files.open_input(name) as source:
             checksum = checksum_of(source)
         if checksum != segment.checksum:

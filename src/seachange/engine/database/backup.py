@@ -10,10 +10,9 @@ disk.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,15 +20,16 @@ from seachange import errors
 from seachange.catalog.open import catalog_kind, restore_catalog
 from seachange.catalog.port import FORMAT, Catalog
 from seachange.engine.context.settings_file import FILE_NAME as SETTINGS_FILE
-from seachange.engine.database.database_identity import MANIFEST, SEGMENTS, open_database
+from seachange.engine.database.database_identity import MANIFEST, open_database
 from seachange.engine.database.opening import check_database_exists
 from seachange.model.ids import Epoch
 from seachange.pipeline.compaction.gc import GC_CLAIM
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_errors, sync
-from seachange.runtime.identity import confirm_identity, propose_identity
+from seachange.runtime.filesystem import TEMPORARY_PREFIX, LocalFileSystem, named_errors, sync
+from seachange.runtime.location import SEGMENTS, DataLocation, as_location
+from seachange.runtime.opening import open_files, open_identity
 from seachange.runtime.permissions import copy_file, create_data_folder, create_file, create_folder
 
 # The format of release 0.1.0, the first with backups.
@@ -58,15 +58,17 @@ class Manifest:
         return sum(self.files.values())
 
 
-def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
+def back_up(source: Path | DataLocation, catalog_url: str | None, target: Path) -> Manifest:
     """Writes to a folder that does not exist yet, or is empty."""
-    check_database_exists(data)
+    location = as_location(source)
+    data = location.local
+    check_database_exists(location)
     _make_empty(target)
-    catalog, identity = open_database(catalog_url, data, creates=False)
+    catalog, identity = open_database(catalog_url, location, creates=False)
     try:
         with _holding_garbage(catalog) as epoch:
             head = catalog.copy_to(target)
-            files = _copy_files(data / SEGMENTS, target / SEGMENTS)
+            files = _copy_out(location, target / SEGMENTS)
             # Raises if the epoch has ended: then garbage may have been collected.
             catalog.claim(epoch, GC_CLAIM)
     finally:
@@ -84,15 +86,22 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
     return manifest
 
 
-def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
+def restore(source: Path, target: Path | DataLocation, catalog_url: str | None) -> Manifest:
     """Creates a new database, with an id of its own, from a backup. It can be opened once all of it is on disk."""
     manifest = _read_manifest(source)
     kind = catalog_kind(catalog_url)
     if kind != manifest.catalog:
         raise errors.BackupProblem(path=source, detail=f"its catalog is {manifest.catalog}, not {kind}")
-    _make_empty(data)
-    identity = propose_identity(data / SEGMENTS, SYSTEM_ENTROPY)
-    copied = _copy_files(source / SEGMENTS, data / SEGMENTS)
+    location = as_location(target)
+    data, place = location.local, open_identity(location.segments)
+    if location.store is None:
+        _make_empty(data)
+    else:
+        create_data_folder(data)
+        if place.read() is not None or place.segment_files():
+            raise errors.DataFolderProblem(path=location, detail="it is not empty")
+    identity = place.propose(SYSTEM_ENTROPY)
+    copied = _copy_in(source / SEGMENTS, location)
     if copied != manifest.files:
         wrong = sorted(name for name, size in manifest.files.items() if copied.get(name) != size)
         raise errors.BackupProblem(
@@ -105,7 +114,7 @@ def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
         for path in (*data.rglob("*"), data):
             sync(path)
     restore_catalog(catalog_url, data, source, SYSTEM_CLOCK, identity)
-    confirm_identity(data / SEGMENTS, identity)
+    place.confirm(identity)
     return manifest
 
 
@@ -157,14 +166,19 @@ def _beat(catalog: Catalog, epoch: Epoch, stopped: threading.Event) -> None:
             catalog.heartbeat(epoch, catalog.head())
 
 
-def _copy_files(source: Path, target: Path) -> dict[str, int]:
+def _copy_out(location: DataLocation, target: Path) -> dict[str, int]:
     """Segment files are immutable, so they can be copied at any time. Temporary files are not part of the database
-    yet."""
-    with named_errors("copy", str(source)):
+    yet, and the id is not copied: the copy is another database."""
+    with named_errors("create", str(target)):
         create_folder(target)
-        # The id is not copied either: the copy is another database.
-        names = [n for n in sorted(os.listdir(source)) if not n.startswith((TEMPORARY_PREFIX, IDENTITY_NAME))]
-        return {name: copy_file(source / name, target / name) for name in names}
+    with closing(open_files(location.segments)) as files:
+        names = [name for name in files.names() if not name.startswith(TEMPORARY_PREFIX)]
+        return {name: files.copy_out(name, target / name) for name in names}
+
+
+def _copy_in(source: Path, location: DataLocation) -> dict[str, int]:
+    with closing(LocalFileSystem(source)) as copies, closing(open_files(location.segments)) as files:
+        return {name: files.copy_in(source / name, name) for name in copies.names()}
 
 
 def _make_empty(folder: Path) -> None:

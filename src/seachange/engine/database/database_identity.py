@@ -1,4 +1,4 @@
-"""Opening a catalog and a folder, only if they are of the same database.
+"""Opening a catalog and a folder or object store, only if they are of the same database.
 
 Both contain the id of the database. A new id is proposed in the folder, bound in the catalog, and confirmed in the
 folder (`runtime/identity.py`). A folder of a release without ids is adopted in the same way, if the catalog has no id
@@ -11,66 +11,66 @@ either and names the files that are there.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pyarrow as pa
-
 from seachange import errors
 from seachange.catalog.open import catalog_name, open_catalog
 from seachange.catalog.port import Catalog
 from seachange.model.segments import AttachedFile
-from seachange.runtime import identity
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.faults import reach
+from seachange.runtime.identity import IdentityPlace
+from seachange.runtime.location import DataLocation
+from seachange.runtime.opening import open_identity
 from seachange.runtime.permissions import create_data_folder
-from seachange.storage.segment_footer import checksum_of, segment_name
+from seachange.storage.segment_footer import segment_name
 
-# The subfolder of a data folder with the segment files.
-SEGMENTS = "segments"
 # Marks a folder as a backup, which can be restored but not opened.
 MANIFEST = "manifest.json"
 
 
-def open_database(url: str | None, data: Path, creates: bool = True) -> tuple[Catalog, str]:
-    """Opens the catalog of the database in a folder; returns it with the id of both. Raises CatalogMissing if there is
-    none and `creates` is False."""
-    folder = data / SEGMENTS
+def open_database(url: str | None, location: DataLocation, creates: bool = True) -> tuple[Catalog, str]:
+    """Opens the catalog of the database at a location; returns it with the id of both. Raises CatalogMissing if there
+    is none and `creates` is False."""
+    data = location.local
+    if location.store is not None and url is None and not location.is_chosen:
+        raise errors.StoreNeedsCatalog(url=location.store)
     if (data / MANIFEST).exists():
         raise errors.DataFolderProblem(
             path=data, detail="it is a backup; create a database from it with seachange restore"
         )
-    is_new = identity.read_identity(folder) is None and not identity.segment_files(folder)
+    place = open_identity(location.segments)
+    is_new = place.read() is None and not place.segment_files()
     if is_new and creates and url is None:
         create_data_folder(data)
     catalog = open_catalog(url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY, creates=is_new and creates)
     try:
-        return catalog, Pairing(catalog, catalog_name(url, data), folder).run()
+        return catalog, Pairing(catalog, catalog_name(url, data), place, str(location)).run()
     except BaseException:
         catalog.close()
         raise
 
 
 class Pairing:
-    """Verifies that a catalog and a folder belong together."""
+    """Verifies that a catalog and a folder belong together; `data` is the name of the folder in messages."""
 
-    def __init__(self, catalog: Catalog, name: str, folder: Path) -> None:
+    def __init__(self, catalog: Catalog, name: str, place: IdentityPlace, data: str) -> None:
         self._catalog = catalog
         self._name = name
-        self._folder = folder
+        self._place = place
+        self._data = data
 
     def run(self) -> str:
         """Returns the id of both."""
         # In this order: the catalog is bound before the id of the folder is confirmed, so a folder with an id has a
         # bound catalog even if other processes create the same database now.
-        stored = identity.read_identity(self._folder)
+        stored = self._place.read()
         bound = self._catalog.identity()
         if bound is None:
             if stored is not None:
                 raise self._wrong(f"the folder has the id {stored}, the catalog has none")
             bound = self._bind()
         if stored is None:
-            stored = identity.confirm_identity(self._folder, bound)
+            stored = self._place.confirm(bound)
         if stored is None:
             raise self._wrong(f"the catalog has the id {bound}, the folder has none")
         if stored != bound:
@@ -86,17 +86,17 @@ class Pairing:
             if bound is None:
                 raise
             return bound
-        proposed = identity.propose_identity(self._folder, SYSTEM_ENTROPY)
+        proposed = self._place.propose(SYSTEM_ENTROPY)
         bound = self._catalog.bind(proposed)
         reach("identity.bound")
         if bound != proposed:
-            identity.withdraw_identity(self._folder, proposed)
+            self._place.withdraw(proposed)
         return bound
 
     def _check_files(self) -> None:
         """Checks that the files of a folder without an id are those of a catalog without one."""
         known = self._catalog.known_files()
-        there = identity.segment_files(self._folder)
+        there = self._place.segment_files()
         if not known.attached:
             unneeded = known.in_use | known.garbage
             strange = [name for name in there if int(name.partition(".")[0], 16) not in unneeded]
@@ -112,17 +112,10 @@ class Pairing:
             raise self._wrong(detail)
 
     def _size(self, file: AttachedFile) -> int | None:
-        try:
-            return self._path(file).stat().st_size
-        except OSError:
-            return None
+        return self._place.size(segment_name(file.id))
 
     def _has_checksum(self, file: AttachedFile) -> bool:
-        with pa.OSFile(str(self._path(file)), "rb") as source:
-            return checksum_of(source) == file.checksum
-
-    def _path(self, file: AttachedFile) -> Path:
-        return self._folder / segment_name(file.id)
+        return self._place.checksum(segment_name(file.id)) == file.checksum
 
     def _wrong(self, detail: str) -> errors.WrongDatabase:
-        return errors.WrongDatabase(catalog=self._name, path=self._folder.parent, detail=detail)
+        return errors.WrongDatabase(catalog=self._name, path=self._data, detail=detail)

@@ -1,4 +1,4 @@
-"""Opening a database: one node per process, data folder and catalog, shared by all sessions of the process."""
+"""Opening a database: one node per process, location and catalog, shared by all sessions of the process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.settings_file import read_settings
-from seachange.engine.database.database_identity import SEGMENTS, open_database
+from seachange.engine.database.database_identity import open_database
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY, NodeParts
 from seachange.engine.session.session import Session
@@ -23,7 +23,9 @@ from seachange.model.jobs import JobId
 from seachange.model.schema.temporary import epoch_of
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.opening import open_files
+from seachange.runtime.location import CACHE, DataLocation, as_location
+from seachange.runtime.opening import CacheOptions, ignores_conditions, open_files, open_identity
+from seachange.runtime.permissions import create_data_folder
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.duck import Duck
@@ -31,40 +33,48 @@ from seachange.storage.plan import quote
 from seachange.storage.warehouse import Warehouse
 
 
-def check_database_exists(data: Path) -> None:
+def check_database_exists(location: DataLocation) -> None:
     """For commands that make no sense on a new database."""
-    if not (data / SEGMENTS).is_dir():
-        raise errors.DataFolderProblem(path=data, detail="it does not contain a database")
+    if location.store is None:
+        exists = Path(location.segments).is_dir()
+    else:
+        exists = open_identity(location.segments).read() is not None
+    if not exists:
+        raise errors.DataFolderProblem(path=location, detail="it does not contain a database")
 
 
 def open_node(
-    data: Path,
+    data: Path | DataLocation,
     catalog: str | None = None,
     name: str | None = None,
     expiry_ms: int | None = None,
     retention_us: int | None = None,
     creates: bool = True,
 ) -> Node:
-    """Opens a node of its own over the database in a folder, which is created if there is none and `creates` is True.
-    Options that are None come from the folder's `seachange.toml`."""
-    data = data.absolute()
-    settings = SessionSettings(read_settings(data))
+    """Opens a node of its own over the database in a folder or object store, which is created if there is none and
+    `creates` is True. Options that are None come from the `seachange.toml` of the local folder."""
+    location = as_location(data)
+    local = location.local
+    settings = SessionSettings(read_settings(local))
     if expiry_ms is None:
         expiry_ms = parse_duration_ms(settings.get("seachange.node_expiry"))
     if retention_us is None:
         retention_us = 1_000 * parse_duration_ms(settings.get("seachange.retention"))
     try:
-        opened, identity = open_database(catalog, data, creates)
-        files = open_files(data / SEGMENTS)
+        opened, identity = open_database(catalog, location, creates)
+        if location.store is not None:
+            create_data_folder(local)
+        cache = cache_options(location, settings)
+        files = open_files(location.segments, cache)
     except OSError as problem:
-        raise errors.DataFolderProblem(path=data, detail=problem.strerror or str(problem)) from problem
+        raise errors.DataFolderProblem(path=local, detail=problem.strerror or str(problem)) from problem
     parts = NodeParts(
-        data=data,
+        data=local,
         catalog=opened,
         files=files,
         warehouse=Warehouse(files),
         duck=Duck(
-            data / TEMPORARY,
+            local / TEMPORARY,
             parse_size(settings.get("seachange.memory_limit")),
             parse_size(settings.get("seachange.temp_space_limit")),
         ),
@@ -72,13 +82,21 @@ def open_node(
         entropy=SYSTEM_ENTROPY,
         identity=identity,
         settings=settings.defaults,
+        cache=cache,
     )
+    if location.store is not None and ignores_conditions(location.segments, identity):
+        opened.log_event(f"the object store {location.store} ignores the conditions of PUT: it may replace objects")
     node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us, threads=False)
     node.jobs.begin = partial(begin_queued, node)
     node.jobs.takes_up = settings.get("seachange.worker") == "on"
     node.start()
     drop_left(node)
     return node
+
+
+def cache_options(location: DataLocation, settings: SessionSettings) -> CacheOptions:
+    folder = settings.get("seachange.cache_folder") or str(location.local / CACHE)
+    return CacheOptions(folder, parse_size(settings.get("seachange.cache_size")))
 
 
 @dataclass(slots=True)
@@ -88,13 +106,13 @@ class _Shared:
 
 
 # The process id is part of the key: a forked child must not use its parent's connections.
-_shared: dict[tuple[int, Path, str | None], _Shared] = {}
+_shared: dict[tuple[int, DataLocation, str | None], _Shared] = {}
 _lock = threading.Lock()
 
 
-def acquire_node(data: Path, catalog: str | None = None, creates: bool = True) -> Node:
+def acquire_node(data: Path | DataLocation, catalog: str | None = None, creates: bool = True) -> Node:
     """The process' node over this database, opened by its first user."""
-    key = (os.getpid(), data.absolute(), catalog)
+    key = (os.getpid(), as_location(data), catalog)
     with _lock:
         shared = _shared.get(key)
         if shared is None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from seachange import errors
 from seachange.engine.buffer.write_buffer import IndexBuffer
+from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.session.enum_labels import EnumTypes
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.frame_parts import frame_branches, hide_keys
 from seachange.pipeline.spark_backend import load_spark
+from seachange.runtime.location import is_url
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import Key
 
@@ -26,6 +29,7 @@ SparkSession = Any
 def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: SnapshotPins) -> DataFrame:
     """`holds` pins the snapshot."""
     backend = load_spark()
+    check_shared(txn.state.parts, spark, "a DataFrame of a table")
     holds.add(txn.state.epoch.registry, txn.state.snapshot.seq)
     txn.reads.note_scan(table)
     parts = txn.reads.index_parts(table, table.primary)
@@ -33,6 +37,13 @@ def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: Snap
     every = [parts] if own is None else [_without_hidden(txn, parts, own), _own_rows(own)]
     branches = frame_branches(table, every, txn.state.parts.warehouse)
     return backend.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
+
+
+def check_shared(parts: NodeParts, spark: SparkSession, what: str) -> None:
+    """Executors read and write files of the local folder, which is shared with them unless the data is in an object
+    store."""
+    if is_url(parts.files.address) and not spark.conf.get("spark.master", "").startswith("local"):
+        raise errors.SparkNeedsSharedFiles(what=what)
 
 
 def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:

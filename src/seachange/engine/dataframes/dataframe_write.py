@@ -26,9 +26,10 @@ import pyarrow.parquet as pq
 from seachange import errors
 from seachange.engine.bulk.bulk_insert import BulkInsert, Written
 from seachange.engine.constraints.computed_values import record_failures
+from seachange.engine.dataframes.dataframe_read import check_shared
 from seachange.engine.dataframes.dataframe_task import WriteUnit, WroteUnit
 from seachange.engine.encode.write_plan import WritePlan
-from seachange.engine.jobs.spark_pipeline import PipelineSettings, pipeline_settings, worth_spark
+from seachange.engine.jobs.spark_pipeline import PipelineSettings, pipeline_settings, task_site, worth_spark
 from seachange.engine.session.enum_labels import EnumTypes
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, Epoch, SegmentId
@@ -67,6 +68,7 @@ class SpooledFile:
 def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings: Sequence[tuple[str, str]] = ()) -> int:
     """Returns the number of rows; `settings` are the pipeline settings of the session."""
     backend = load_spark()
+    check_shared(txn.state.parts, frame.sparkSession, "writing a DataFrame")
     described = [FrameColumn(*column) for column in backend.frame_writes.describe_frame(frame)]
     query = plan_frame(table, described, backend.frame_writes.is_case_sensitive(frame))
     chosen = pipeline_settings(txn.state.parts, settings)
@@ -201,15 +203,10 @@ class _FrameInsert:
         if not worth_spark(settings, rows, len(self._plan.entries), warm=True):
             yield LocalExecutor(kernel_context, settings.sizes or Sizes())
             return
-        data = self._txn.state.parts.data
-        # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
         with self._backend.host.HOST.using(settings.spark, kernel_context.interrupts.check) as application:
-            spill = str(data / "tmp") if application.master.startswith("local") else None
-            limits = SortLimits(settings.memory_bytes, 1)
-            site = self._backend.packed_task.Site(
-                str(data / "segments"), spill, limits, translate_error, self._txn.state.parts.identity
-            )
-            log_event: Callable[[str], None] = self._txn.state.parts.catalog.log_event
+            parts = self._txn.state.parts
+            site = task_site(self._backend, parts, settings, application.master.startswith("local"))
+            log_event: Callable[[str], None] = parts.catalog.log_event
             yield self._backend.spark_executor.SparkExecutor(
                 application, site, kernel_context, ignore_progress, log_event, settings.cores, settings.sizes
             )

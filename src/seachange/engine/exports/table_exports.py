@@ -30,9 +30,11 @@ from seachange.model.exports import ExportRecord
 from seachange.model.ids import Seq, TableId
 from seachange.model.segments import Segment
 from seachange.runtime.faults import reach
+from seachange.runtime.location import SEGMENTS, is_url
 from seachange.runtime.opening import open_files
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms
+from seachange.storage.segment_reader import reading
 
 # The folder of exported tables, beside that of the segments.
 FOLDER = "iceberg"
@@ -58,6 +60,7 @@ class TableExports:
         self._locks: defaultdict[TableId, threading.Lock] = defaultdict(threading.Lock)
         # The exports that this node made last.
         self._last: dict[TableId, _Last] = {}
+        self._folders: dict[TableId, TableFolder] = {}
         # For each table, the names of the files of each snapshot.
         self._names: dict[TableId, dict[str, frozenset[str]]] = {}
 
@@ -72,7 +75,11 @@ class TableExports:
             return self._epoch.run(partial(self._export_claimed, table_id))
 
     def folder(self, table_id: TableId) -> TableFolder:
-        return TableFolder(open_files(self._parts.data / FOLDER / str(table_id)))
+        if table_id not in self._folders:
+            parts = self._parts
+            base = parts.files.address.removesuffix(f"/{SEGMENTS}") if is_url(parts.files.address) else parts.data
+            self._folders[table_id] = TableFolder(open_files(f"{base}/{FOLDER}/{table_id}", parts.cache))
+        return self._folders[table_id]
 
     def forget_expired(self) -> None:
         """Deletes the files of tables that were dropped, or are no longer exported, when all of their snapshots have
@@ -185,8 +192,8 @@ class TableExports:
         return TableSource(table, schema.objects, parts, seq, uuid, version, self._address, self._read_schema)
 
     def _address(self, segment: Segment) -> str:
-        return self._parts.files.path(self._parts.warehouse.name(segment.id))
+        return f"{self._parts.files.address}/{self._parts.warehouse.name(segment.id)}"
 
     def _read_schema(self, segment: Segment) -> pa.Schema:
-        with self._parts.files.open_input(self._parts.warehouse.name(segment.id)) as source:
-            return pq.read_schema(source)
+        with reading(self._parts.warehouse.name(segment.id)):
+            return pq.read_schema(self._parts.warehouse.path(segment))

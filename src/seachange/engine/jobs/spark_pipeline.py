@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
 from seachange import errors
@@ -33,6 +32,7 @@ from seachange.pipeline.throttling.backoff import Foreground
 from seachange.pipeline.throttling.throttle import Throttling
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
+from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 
 # Rough throughput of this process in rows per second: an index is sorted and written, a validation only reads.
@@ -114,9 +114,16 @@ def job_pipeline(
             _foreground(parts, settings.backoff_ratio),
         ),
     )
-    return JobPipeline(
-        local, settings, lambda text: parts.catalog.log_event(text, job.id), parts.data, retention_us, parts.identity
-    )
+    return JobPipeline(local, settings, lambda text: parts.catalog.log_event(text, job.id), parts, retention_us)
+
+
+def task_site(backend: SparkBackend, parts: NodeParts, settings: PipelineSettings, is_local: bool) -> object:
+    """The warehouse for the tasks of Spark. Those on this machine spill to this process' folder, and share its cache;
+    each task is one of many, so it has one core."""
+    spill = str(parts.data / "tmp") if is_local else None
+    limits = SortLimits(settings.memory_bytes, 1)
+    cache = parts.cache if is_local else replace(parts.cache, folder=None)
+    return backend.packed_task.Site(parts.files.address, spill, limits, translate_error, parts.identity, cache)
 
 
 class Warming(Protocol):
@@ -164,10 +171,8 @@ class JobPipeline:
     local: LocalPipeline
     settings: PipelineSettings
     log_event: Callable[[str], None]
-    data: Path
+    parts: NodeParts
     retention_us: int
-    # The id of the database, for tasks on other machines.
-    identity: str | None = None
     _backend: SparkBackend | None = None
     # Whether the absence of Spark has been logged.
     _has_logged: bool = False
@@ -295,7 +300,4 @@ class JobPipeline:
         return self._backend
 
     def _site(self, backend: SparkBackend) -> object:
-        # Kernels on this machine spill to this process' folder; each task is one of many, so it has one core.
-        spill = str(self.data / "tmp") if self.settings.spark.is_local else None
-        limits = SortLimits(self.settings.memory_bytes, 1)
-        return backend.packed_task.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)
+        return task_site(backend, self.parts, self.settings, self.settings.spark.is_local)

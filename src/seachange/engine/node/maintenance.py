@@ -173,4 +173,5 @@ class NodeMaintenance:
 
     def collect(self, epoch: EpochState) -> int:
         self._exports.forget_expired()
+        self._parts.files.tidy()
         return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self.retention.us)

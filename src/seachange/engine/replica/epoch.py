@@ -66,7 +66,7 @@ class EpochState:
         self.conflicts = ConflictMap()
         self.contention = Contention(clock)
         self.images = Images(catalog, self.epoch, warehouse)
-        self.registry = Registry(self.applied, notify)
+        self.registry = Registry(self.applied, notify, warehouse.files.uses)
         self.locks = LockTable(self.epoch, self.describe_key)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self.describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)

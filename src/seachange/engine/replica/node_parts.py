@@ -19,6 +19,7 @@ from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
 from seachange.runtime.filesystem import FileSystem
+from seachange.runtime.opening import CacheOptions
 from seachange.storage.duck import Duck
 from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse
@@ -49,6 +50,7 @@ class RowIds:
 
 @dataclass(slots=True)
 class NodeParts:
+    # The local folder: that of the data, or the one beside an object store.
     data: Path
     catalog: Catalog
     files: FileSystem
@@ -70,6 +72,8 @@ class NodeParts:
     release: int = CURRENT.number
     # The settings of the database's configuration file, for every session and job.
     settings: dict[str, str] = field(default_factory=dict)
+    # The cache of the object store, for the tasks of Spark.
+    cache: CacheOptions = CacheOptions()  # noqa: RUF009 - a value
     # Roles whose passwords are set in the environment of this process.
     fixed_passwords: frozenset[str] = frozenset()
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
@@ -85,6 +89,7 @@ class NodeParts:
         self.duck.close()
         self.sorts.close()
         self.warehouse.close()
+        self.files.close()
 
     def write_plan(self, table: Table) -> WritePlan:
         # A pending version may be rolled back and its number reused, so the identity is compared too.

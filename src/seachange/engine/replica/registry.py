@@ -14,9 +14,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 
 from seachange.model.ids import DescriptorId, Seq
+from seachange.runtime.file_uses import FileUses
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,10 @@ def _ignore() -> None:
 
 
 class Registry:
-    def __init__(self, head: Seq, notify: Callable[[], None] = _ignore) -> None:
+    def __init__(self, head: Seq, notify: Callable[[], None] = _ignore, uses: FileUses | None = None) -> None:
+        """The tickets are numbers of `uses`: an open transaction may open files by the paths that it was given."""
         self._lock = threading.Lock()
-        self._tickets = count()
+        self._uses = uses if uses is not None else FileUses()
         self._bounds: dict[int, Seq] = {}
         self._writers: dict[int, OpenWriter] = {}
         # Writers that have no snapshot yet: they take one above all publications that the node has applied.
@@ -70,12 +71,12 @@ class Registry:
     def new_scope(self) -> int:
         """A number for a lock scope of a transaction, from the same range as tickets."""
         with self._lock:
-            return next(self._tickets)
+            return self._uses.stamp()
 
     def enter(self, writer: OpenWriter | None = None) -> int:
         """Registers a transaction that is about to read the head, with the current mark as its bound."""
         with self._lock:
-            ticket = next(self._tickets)
+            ticket = self._uses.begin()
             self._bounds[ticket] = self._mark if writer is None else self._write_mark
             if writer is not None:
                 self._writers[ticket] = writer
@@ -85,7 +86,7 @@ class Registry:
     def enter_below(self, snapshot: Seq) -> int:
         """Registers a read of the past; it holds the mark, so that garbage collection does not proceed."""
         with self._lock:
-            ticket = next(self._tickets)
+            ticket = self._uses.begin()
             self._bounds[ticket] = min(self._mark, snapshot)
             return ticket
 
@@ -105,6 +106,7 @@ class Registry:
             self._bounds.pop(ticket, None)
             self._writers.pop(ticket, None)
             self._begun.discard(ticket)
+            self._uses.end(ticket)
             notifies = self._has_passed() or was_below
         if notifies:
             self._notify()

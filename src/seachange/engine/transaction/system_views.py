@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 from seachange import errors
@@ -287,6 +287,12 @@ def _layouts(source: _Source) -> Iterator[Row]:
             yield (table.schema, table.name, layout.id, is_current, columns, len(rows), sum(rows))
 
 
+def _cache(source: _Source) -> Iterator[Row]:
+    facts = source.parts.files.facts()
+    if facts is not None:
+        yield astuple(facts)
+
+
 def _events(source: _Source) -> Iterator[Row]:
     for event in source.parts.catalog.events():
         yield (_moment(event.timestamp_us), event.job_id or None, event.seq, event.text)
@@ -301,5 +307,6 @@ _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "descriptors": _descriptors,
     "layouts": _layouts,
     "segments": _segments,
+    "cache": _cache,
     "events": _events,
 }

@@ -70,8 +70,9 @@ def delete_by(
 
 
 def delete_segments(ids: Sequence[SegmentId], warehouse: Warehouse) -> None:
-    for segment_id in ids:
-        warehouse.delete(segment_id)
+    at_once = warehouse.files.deletions_at_once
+    for first in range(0, len(ids), at_once):
+        warehouse.delete(ids[first : first + at_once])
         reach("gc.deleted")
     if ids:
         # A power cut could restore a file that the catalog has forgotten, and it would stay for ever.

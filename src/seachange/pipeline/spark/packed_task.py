@@ -31,7 +31,7 @@ from seachange.pipeline.kernels.rebuild import Translate
 from seachange.pipeline.spark.progress_file import ProgressFile
 from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.runtime.identity import check_identity
-from seachange.runtime.opening import open_files
+from seachange.runtime.opening import CacheOptions, open_files, open_identity
 from seachange.storage.sorter import Sorter
 from seachange.storage.spill import KeptInstance, SortLimits
 from seachange.storage.warehouse import Warehouse
@@ -47,14 +47,16 @@ _KEPT = KeptInstance()
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The warehouse as executors see it. Without a spill folder, each executor uses the temporary folder of its
-    machine. `identity` is the id of the database, which every task compares with that of the folder on its machine."""
+    """The warehouse as executors see it: a folder that they share, or a URL. Without a spill folder, each executor uses
+    the temporary folder of its machine. `identity` is the id of the database, which every task compares with that of
+    the folder or store that its machine sees."""
 
     segments: str
     spill: str | None
     limits: SortLimits
     translate: Translate
     identity: str | None = None
+    cache: CacheOptions = CacheOptions()  # noqa: RUF009 - a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +163,13 @@ def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
     site = assignment.site
     try:
         # Before the folder is opened, which would create it.
-        check_identity(Path(site.segments), site.identity)
+        check_identity(open_identity(site.segments), site.identity)
     except errors.Error as problem:
         return Failed(problem.sqlstate, str(problem), problem.hint, trace)
     meter = ProgressMeter(assignment.task.steps)
+    warehouse = open_warehouse(site.segments, site.cache)
     kernel_context = KernelContext(
-        open_warehouse(site.segments),
+        warehouse,
         spill_folder(site.spill),
         take,
         _Uninterrupted(),
@@ -176,7 +179,7 @@ def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
         connect=_KEPT.connect,
     )
     try:
-        with ProgressFile(meter, assignment.sign, trace.task_id):
+        with warehouse.files.uses.using(), ProgressFile(meter, assignment.sign, trace.task_id):
             return Finished(assignment.task.run(kernel_context), tuple(used), trace)
     except _NoneLeft:
         return Again(trace, too_few=True)
@@ -185,9 +188,9 @@ def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
 
 
 @cache
-def open_warehouse(segments: str) -> Warehouse:
+def open_warehouse(segments: str, cache_options: CacheOptions) -> Warehouse:
     """One per Python worker, which runs many tasks: a file is verified once."""
-    return Warehouse(open_files(Path(segments)))
+    return Warehouse(open_files(segments, cache_options))
 
 
 def spill_folder(asked: str | None) -> Path:

@@ -54,7 +54,7 @@ class Throttling:
                 needed=describe_size(needed_bytes),
                 spare=describe_size(self.spare_bytes),
                 free=describe_size(free),
-                folder=self.files.path(""),
+                folder=self.files.address,
             )
         self._begun.add(name)
 
@@ -105,7 +105,7 @@ class Throttling:
         needed = write_bytes + self.spare_bytes
         if free >= needed:
             return None
-        return errors.LowDisk(folder=self.files.path(""), needed=describe_size(needed), free=describe_size(free))
+        return errors.LowDisk(folder=self.files.address, needed=describe_size(needed), free=describe_size(free))
 
 
 def describe_size(size_bytes: int) -> str:

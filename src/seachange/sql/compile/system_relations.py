@@ -26,6 +26,7 @@ def is_virtual_relation(schema: str | None, name: str) -> bool:
 _PRIVATE: dict[str, frozenset[str]] = {
     "jobs": frozenset({"statement", "error", "hint"}),
     "leases": frozenset({"statement"}),
+    "cache": frozenset({"store", "folder"}),
     "events": frozenset({"event"}),
 }
 HIDDEN = "<insufficient privilege>"

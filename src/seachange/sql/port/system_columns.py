@@ -26,6 +26,8 @@ descriptors id:int8 table_schema:text table_name:text version:int8 min_version:i
 layouts table_schema:text table_name:text layout_id:int8 is_current:bool columns:text segments:int8 rows:int8
 segments table_schema:text table_name:text index_name:text segment_id:int8 kind:text layout_id:int8 is_base:bool
     seq:int8 rows:int8 size_bytes:int8
+cache store:text folder:text size_max_bytes:int8 files:int8 pinned_files:int8 size_bytes:int8 hits:int8 misses:int8
+    downloaded_bytes:int8 uploaded_bytes:int8 evictions:int8
 events moment:timestamptz job_id:int8 seq:int8 event:text
 """
 

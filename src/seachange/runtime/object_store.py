@@ -1,0 +1,278 @@
+"""An object store through obstore: objects are created once, read, listed and deleted, never renamed or replaced.
+
+An object is created by one conditional PUT, repeated with back-off. If the answer of a PUT is lost, the repeated one
+finds the object that the first has created: "already exists" is an error only if the content differs.
+
+**Invariant:** no error, log line or catalog row contains a credential: the texts of the library, which quote requests,
+are replaced by a short reason.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from seachange import errors
+from seachange.runtime.aws_profile import credential_provider, profile_options
+from seachange.runtime.checksum import new_digest
+
+T = TypeVar("T")
+# The attribute of an object with its checksum.
+_CHECKSUM = "seachange-xxh3"
+_CHUNK_BYTES = 4 << 20
+_PAUSE_SECONDS = 0.2
+# A whole segment must fit into the time of a request, over a slow line too; a line without any traffic is given up.
+_CLIENT: dict[str, Any] = {
+    "timeout": timedelta(minutes=20),
+    "read_timeout": timedelta(seconds=30),
+    "connect_timeout": "10s",
+}
+_BACKOFF = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2}
+# Parts of the library's messages, and what they mean; the first that is found is the reason.
+_REASONS = (
+    ("NoSuchBucket", "the bucket does not exist"),
+    ("ContainerNotFound", "the container does not exist"),
+    ("ExpiredToken", "the credentials have expired"),
+    ("InvalidAccessKeyId", "the access key is not known"),
+    ("SignatureDoesNotMatch", "the secret key is wrong"),
+    ("169.254.169.254", "no credentials were found"),
+    ("metadata.google.internal", "no credentials were found"),
+    ("MissingRegion", "the region is not known"),
+    ("kind: Connect", "the connection failed"),
+    ("kind: Timeout", "the request timed out"),
+    ("status code: 503", "the store is overloaded (503)"),
+    ("status code: 429", "the store is overloaded (429)"),
+    ("status code: 301", "the bucket is in another region"),
+    ("status code: 403", "access was denied"),
+    ("status code: 401", "access was denied"),
+    ("status code: 5", "the store failed"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often the library repeats a request, and how often the whole transfer is begun again."""
+
+    retries: int = 8
+    attempts: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectHead:
+    """The size of an object; its checksum if it was created by this program."""
+
+    size_bytes: int
+    checksum: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transferred:
+    size_bytes: int
+    checksum: bytes
+
+
+class ObjectStore:
+    """The objects whose names begin with the path of the URL. Thread-safe."""
+
+    def __init__(self, url: str, patience: Patience = Patience()) -> None:  # noqa: B008 - a value
+        self.url = url
+        self._attempts = patience.attempts
+        with self._errors("open", ""):
+            self._store = _open(url, patience.retries)
+
+    def create(self, name: str, body: bytes | Path) -> bool:
+        """Creates the object; False if there is one with the same content, which a lost answer explains. Raises
+        FileExists if there is another one."""
+        content = body if isinstance(body, bytes) else body.read_bytes()
+        digest = new_digest(content).digest()
+        attributes = {_CHECKSUM: digest.hex()}
+
+        def put() -> bool:
+            try:
+                obstore.put(self._store, name, content, attributes=attributes, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return False
+            return True
+
+        if self._run("write", name, put):
+            return True
+        found = self.head(name)
+        if found is None or found.size_bytes != len(content) or (found.checksum or self._digest(name)) != digest:
+            raise errors.FileExists(file=self._called(name))
+        return False
+
+    def read(self, name: str) -> bytes | None:
+        """The content; None if there is no object."""
+
+        def get() -> bytes | None:
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except FileNotFoundError as problem:
+                _check_bucket(problem)
+                return None
+
+        return self._run("read", name, get)
+
+    def download(self, name: str, path: Path) -> Transferred | None:
+        """Writes the content to a file; None if there is no object."""
+
+        def get() -> Transferred | None:
+            digest, size = new_digest(), 0
+            try:
+                stream = obstore.get(self._store, name).stream(_CHUNK_BYTES)
+            except FileNotFoundError as problem:
+                _check_bucket(problem)
+                return None
+            with path.open("wb", buffering=0) as target:
+                for chunk in stream:
+                    target.write(chunk)
+                    digest.update(chunk)
+                    size += len(chunk)
+            return Transferred(size, digest.digest())
+
+        return self._run("read", name, get)
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The bytes from each start up to each end, in one round of requests."""
+        starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
+
+        def get() -> list[bytes]:
+            return [bytes(part) for part in obstore.get_ranges(self._store, name, starts=starts, ends=ends)]
+
+        return self._run("read", name, get)
+
+    def head(self, name: str) -> ObjectHead | None:
+        def get() -> ObjectHead | None:
+            try:
+                found = obstore.get(self._store, name, options={"head": True})
+            except FileNotFoundError as problem:
+                _check_bucket(problem)
+                return None
+            checksum = dict(found.attributes).get(_CHECKSUM)
+            return ObjectHead(found.meta["size"], bytes.fromhex(checksum) if checksum else None)
+
+        return self._run("read", name, get)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """In as few requests as the store allows; a missing object is not an error."""
+
+        def remove() -> None:
+            try:
+                obstore.delete(self._store, list(names))
+            except FileNotFoundError:
+                # This store reports missing objects and may have left others.
+                for name in names:
+                    self._delete_one(name)
+
+        if names:
+            self._run("delete", names[0], remove)
+
+    def names(self, prefix: str = "") -> Iterator[str]:
+        """All names that begin with the prefix, in one listing."""
+
+        def listed() -> list[str]:
+            # A prefix of the library ends at a slash.
+            return [meta["path"] for batch in obstore.list(self._store) for meta in batch]
+
+        yield from (name for name in self._run("list", "", listed) if name.startswith(prefix))
+
+    def check_writable(self) -> None:
+        """Raises with the reason if the bucket is missing or not accessible; used before anything is created."""
+        self.read(".seachange")
+
+    def _delete_one(self, name: str) -> None:
+        try:
+            obstore.delete(self._store, name)
+        except FileNotFoundError:
+            return
+
+    def _digest(self, name: str) -> bytes:
+        return new_digest(self.read(name) or b"").digest()
+
+    def _run(self, action: str, name: str, work: Callable[[], T]) -> T:
+        """Repeats what the library itself has given up, such as a body that broke off."""
+        with self._errors(action, name):
+            for attempt in range(self._attempts - 1):
+                try:
+                    return work()
+                except (PermissionDeniedError, UnauthenticatedError):
+                    raise
+                except BaseError as problem:
+                    if not _is_transient(str(problem)):
+                        raise
+                    time.sleep(_PAUSE_SECONDS * 2**attempt)
+            return work()
+
+    @contextmanager
+    def _errors(self, action: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (BaseError, FileNotFoundError, ValueError) as problem:
+            # The library's text and its cause stay out of it: they quote the request.
+            raise errors.StoreProblem(action=action, file=self._called(name), detail=_reason(problem)) from None
+
+    def _called(self, name: str) -> str:
+        return f"{self.url}/{name}" if name else self.url
+
+
+def _open(url: str, retries: int) -> obstore.store.ObjectStore:
+    """Options that are not given here come from the environment of the library: AWS_..., AZURE_..., GOOGLE_..."""
+    retry: Any = {"max_retries": retries, "retry_timeout": timedelta(minutes=3), "backoff": _BACKOFF}
+    scheme, _, rest = url.partition("://")
+    bucket, _, prefix = rest.partition("/")
+    if scheme == "s3":
+        options: Any = profile_options()
+        client: Any = _CLIENT | _http_allowed(
+            os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        )
+        if "endpoint" in options:
+            client = client | _http_allowed(options["endpoint"])
+        return S3Store(
+            bucket,
+            prefix=prefix or None,
+            client_options=client,
+            retry_config=retry,
+            credential_provider=credential_provider(),
+            **options,
+        )
+    if scheme in ("abfs", "abfss"):
+        container, _, host = bucket.partition("@")
+        account: Any = {"account_name": host.partition(".")[0]} if host else {}
+        client = _CLIENT | _http_allowed(
+            "http://" if os.environ.get("AZURE_STORAGE_USE_EMULATOR") else os.environ.get("AZURE_STORAGE_ENDPOINT")
+        )
+        return AzureStore(container, prefix=prefix or None, client_options=client, retry_config=retry, **account)
+    client = _CLIENT
+    return GCSStore(bucket, prefix=prefix or None, client_options=client, retry_config=retry)
+
+
+def _http_allowed(endpoint: str | None) -> dict[str, Any]:
+    return {"allow_http": True} if endpoint and endpoint.startswith("http://") else {}
+
+
+def _check_bucket(problem: FileNotFoundError) -> None:
+    """A missing bucket is not a missing object."""
+    if _reason(problem) != _UNKNOWN:
+        raise problem
+
+
+_UNKNOWN = "the request failed"
+
+
+def _reason(problem: Exception) -> str:
+    text = str(problem)
+    return next((reason for part, reason in _REASONS if part in text), _UNKNOWN)
+
+
+def _is_transient(text: str) -> bool:
+    return not any(f"status code: {code}" in text for code in (400, 401, 403, 404, 412))

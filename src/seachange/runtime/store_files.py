@@ -1,0 +1,281 @@
+"""The file system port over an object store, with a cache of whole files on this machine.
+
+A file is staged in the cache, uploaded under its final name by one conditional PUT, and stays in the cache. Readers get
+the paths of cached files. A file that is missing there is downloaded and verified before it gets its name.
+
+**Invariant:** a name in the store is a complete object, durable, whose bytes never change.
+
+**Invariant:** a path that was given out can be opened until the readers that had begun then have ended: the process
+pins the file, and removes the pin only when its last stamp is below the oldest use (`file_uses.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from seachange import errors
+from seachange.runtime.faults import reach
+from seachange.runtime.file_uses import FileUses
+from seachange.runtime.filesystem import IDENTITY_NAME, CacheFacts, StoredFile, check_size, named_errors
+from seachange.runtime.nonblocking import may_wait
+from seachange.runtime.object_store import ObjectStore
+from seachange.runtime.permissions import create_file
+from seachange.runtime.segment_cache import SegmentCache
+
+_DOWNLOADS = 8
+_DELETIONS = 500
+_SEEN_MAX = 10_000
+# Staging needs room for the files that are being written; the store itself has no limit.
+_STAGING_BYTES = 2 << 30
+_UNLIMITED_BYTES = 1 << 60
+
+
+class StoreFiles:
+    """Thread-safe."""
+
+    deletions_at_once = _DELETIONS
+
+    def __init__(self, store: ObjectStore, cache: SegmentCache) -> None:
+        self._store = store
+        self._cache = cache
+        self.uses = FileUses()
+        self._arrow = pafs.LocalFileSystem()
+        # Guards the pins and the counters. A pin is its last stamp.
+        self._lock = threading.Lock()
+        self._pins: dict[str, int] = {}
+        # Names that this process has seen in the store.
+        self._seen: set[str] = set()
+        self._hits = self._misses = self._downloaded = self._uploaded = self._evictions = 0
+
+    @property
+    def address(self) -> str:
+        return self._store.url
+
+    # Writing.
+
+    def temporary_path(self, name: str) -> str:
+        return str(self._cache.temporary_path(name))
+
+    def publish(self, name: str, durable: bool = True) -> None:
+        staged = self._cache.temporary_path(name)
+        with named_errors("write", str(staged)):
+            reach("segment.written")
+            size = os.stat(staged).st_size
+            self._store.create(name, staged)
+            reach("segment.published")
+        self._cache.adopt(name)
+        with self._lock:
+            self._pins[name] = self.uses.stamp()
+            self._see(name)
+            self._uploaded += size
+        self._evict()
+
+    def discard(self, name: str) -> None:
+        with named_errors("delete", self.temporary_path(name)):
+            self._cache.temporary_path(name).unlink(missing_ok=True)
+
+    def delete(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.discard(name)
+            self._forget(name)
+        with self._lock:
+            self._seen.difference_update(names)
+        self._store.delete(names)
+
+    def sync_deletions(self) -> None:
+        """The store has made them durable."""
+
+    # Reading.
+
+    def fetch(self, files: Sequence[StoredFile]) -> list[str]:
+        missing = [file for file in files if not self._is_pinned(file)]
+        with self._lock:
+            self._hits += len(files) - len(missing)
+        if missing:
+            may_wait()
+            self._obtain_all(missing)
+        return [str(self._cache.path(file.name)) for file in files]
+
+    def refetch(self, file: StoredFile) -> bool:
+        may_wait()
+        with self._cache.downloading(file.name):
+            self._cache.withdraw(file.name)
+            self._download(file)
+        return True
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        path = str(self._cache.path(name))
+        with named_errors("open", path):
+            return self._arrow.open_input_file(path)
+
+    def read(self, name: str) -> bytes | None:
+        return self._store.read(name)
+
+    def copy_out(self, name: str, path: Path) -> int:
+        """Past the cache: everything is copied once."""
+        with named_errors("copy", str(path)):
+            create_file(path)
+            found = self._store.download(name, path)
+        if found is None:
+            raise errors.SegmentDamaged(file=name, detail="it is missing")
+        return found.size_bytes
+
+    def copy_in(self, path: Path, name: str) -> int:
+        with named_errors("copy", str(path)):
+            size = os.stat(path).st_size
+            self._store.create(name, path)
+        return size
+
+    def size(self, name: str) -> int | None:
+        found = self._store.head(name)
+        return None if found is None else found.size_bytes
+
+    def has(self, name: str) -> bool:
+        if name not in self._seen and self._store.head(name) is not None:
+            with self._lock:
+                self._see(name)
+        return name in self._seen
+
+    def _see(self, name: str) -> None:
+        # Only the newest names are asked for.
+        if len(self._seen) >= _SEEN_MAX:
+            self._seen.clear()
+        self._seen.add(name)
+
+    def names(self) -> list[str]:
+        return sorted(name for name in self._store.names() if not name.startswith(IDENTITY_NAME))
+
+    def free_bytes(self) -> int:
+        with named_errors("read the free space of", str(self._cache.folder)):
+            found = os.statvfs(self._cache.folder)
+        free = found.f_bavail * found.f_frsize
+        return free if free < _STAGING_BYTES else _UNLIMITED_BYTES
+
+    # The cache.
+
+    def tidy(self) -> None:
+        self._unpin()
+        self._cache.sweep()
+        self._evict()
+
+    def close(self) -> None:
+        self._cache.close()
+
+    def facts(self) -> CacheFacts:
+        held = self._cache.contents()
+        with self._lock:
+            return CacheFacts(
+                self._store.url,
+                str(self._cache.folder),
+                self._cache.bytes_max,
+                held.files,
+                held.pinned,
+                held.size_bytes,
+                self._hits,
+                self._misses,
+                self._downloaded,
+                self._uploaded,
+                self._evictions,
+            )
+
+    def _is_pinned(self, file: StoredFile) -> bool:
+        """Whether the process has the file, with the recorded size; then it is stamped."""
+        with self._lock:
+            if file.name not in self._pins:
+                return False
+            self._pins[file.name] = self.uses.stamp()
+        self._cache.touch(file.name)
+        return _size(self._cache.path(file.name)) == file.size_bytes
+
+    def _obtain_all(self, files: Sequence[StoredFile]) -> None:
+        if len(files) == 1:
+            self._obtain(files[0])
+        else:
+            with ThreadPoolExecutor(min(_DOWNLOADS, len(files)), "seachange-download") as pool:
+                for _ in pool.map(self._obtain, files):
+                    pass
+        self._evict()
+
+    def _obtain(self, file: StoredFile) -> None:
+        """Pins the file, after it has been downloaded if necessary."""
+        if self._pin(file):
+            with self._lock:
+                self._hits += 1
+            return
+        with self._cache.downloading(file.name):
+            # Another process may have downloaded it meanwhile.
+            if not self._pin(file):
+                self._download(file)
+
+    def _pin(self, file: StoredFile) -> bool:
+        # Stamped first, so that the pin is not removed as soon as it is made.
+        with self._lock:
+            self._pins[file.name] = self.uses.stamp()
+        if self._cache.pin(file.name):
+            if _size(self._cache.path(file.name)) == file.size_bytes:
+                return True
+            # Cut off by a power cut.
+            self._cache.drop(file.name)
+        with self._lock:
+            self._pins.pop(file.name, None)
+        return False
+
+    def _download(self, file: StoredFile) -> None:
+        with self._lock:
+            self._misses += 1
+        try:
+            self._transfer(file)
+        except errors.SegmentDamaged:
+            # Once more: the bytes may have been damaged on their way.
+            self._transfer(file)
+        self._cache.adopt(file.name)
+        with self._lock:
+            self._pins[file.name] = self.uses.stamp()
+            self._downloaded += file.size_bytes
+
+    def _transfer(self, file: StoredFile) -> None:
+        target = self._cache.temporary_path(file.name)
+        with named_errors("write", str(target)):
+            found = self._store.download(file.name, target)
+        try:
+            check_size(file, None if found is None else found.size_bytes)
+            if found is not None and found.checksum != file.checksum:
+                raise errors.SegmentDamaged(file=file.name, detail="its checksum differs from the recorded one")
+        except errors.SegmentDamaged:
+            target.unlink(missing_ok=True)
+            raise
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            self._pins.pop(name, None)
+            self._cache.drop(name)
+
+    def _unpin(self) -> None:
+        oldest = self.uses.oldest()
+        with self._lock:
+            for name in [name for name, stamp in self._pins.items() if stamp < oldest]:
+                del self._pins[name]
+                self._cache.unpin(name)
+
+    def _evict(self) -> None:
+        """Pins are kept as long as there is room: a file that is pinned already is found fastest."""
+        if not self._cache.is_full():
+            return
+        self._unpin()
+        evicted = self._cache.evict()
+        with self._lock:
+            self._evictions += evicted
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,218 @@
+"""A real S3 server on a free port of this machine (moto), and a proxy in front of it that does what networks do.
+
+Invariant: the server never outlives the process that started it.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from ctypes import CDLL
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+
+from tests.support.patience import PATIENCE_S
+
+HOST = "127.0.0.1"
+_PR_SET_PDEATHSIG = 1
+# The server wants a signature and does not verify it.
+SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=none"
+_numbers = count(1)
+
+
+def _die_with_parent() -> None:
+    CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return int(found.getsockname()[1])
+
+
+def environment(port: int) -> dict[str, str]:
+    """What a program needs to reach the server."""
+    return {
+        "AWS_ENDPOINT_URL": f"http://{HOST}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "secret-of-the-test",
+        "AWS_REGION": "us-east-1",
+    }
+
+
+class S3Server:
+    """A context manager."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+
+    def __enter__(self) -> "S3Server":
+        program = Path(sys.executable).with_name("moto_server")
+        self._process = subprocess.Popen(
+            [program, "-H", HOST, "-p", str(self.port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - no thread is needed in the child
+        )
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            with suppress(OSError):
+                self.request("GET", "/")
+                return self
+            assert self._process.poll() is None, "moto_server has ended"
+            time.sleep(0.05)
+        raise AssertionError("moto_server does not answer")
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        connection = HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, body, {"Authorization": SIGNED})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def create_bucket(self) -> str:
+        """The name of a new bucket."""
+        name = f"bucket-{os.getpid()}-{next(_numbers)}"
+        status, _ = self.request("PUT", f"/{name}")
+        assert status == 200
+        return name
+
+
+@dataclass(slots=True)
+class Faults:
+    """What happens to the next requests: rules are tried in order, and each applies a number of times."""
+
+    rules: list[tuple[str, Callable[["_Handler"], bool], int]] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+    ranges: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, fault: str, method: str, times: int = 1, ending: str = "") -> None:
+        """`fault` is throttle, reset, lose (the answer), slow or cut (the body of the answer)."""
+
+        def applies(handler: "_Handler") -> bool:
+            return handler.command == method and handler.path.partition("?")[0].endswith(ending)
+
+        with self.lock:
+            self.rules.append((fault, applies, times))
+
+    def take(self, handler: "_Handler") -> str | None:
+        with self.lock:
+            self.seen[handler.command] += 1
+            self.ranges += "Range" in handler.headers
+            for place, (fault, applies, times) in enumerate(self.rules):
+                if applies(handler):
+                    self.rules[place : place + 1] = [(fault, applies, times - 1)] if times > 1 else []
+                    self.seen[fault] += 1
+                    return fault
+        return None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    faults: Faults
+    target: int
+    uploading: threading.Event
+    release: threading.Event
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _handle(self) -> None:
+        fault = self.faults.take(self)
+        length = int(self.headers.get("Content-Length") or 0)
+        if fault == "throttle":
+            self.rfile.read(length)
+            self._answer(503, [("Content-Length", "0")], b"")
+            return
+        if fault == "reset":
+            self.rfile.read(length // 2)
+            self._break()
+            return
+        if fault == "stall":
+            self.rfile.read(length // 2)
+            self.uploading.set()
+            self.release.wait(PATIENCE_S)
+            self._break()
+            return
+        body = self.rfile.read(length)
+        connection = HTTPConnection(HOST, self.target, timeout=PATIENCE_S)
+        try:
+            connection.request(self.command, self.path, body, dict(self.headers))
+            answer = connection.getresponse()
+            content = answer.read()
+            headers = [(k, v) for k, v in answer.getheaders() if k.lower() not in ("transfer-encoding", "connection")]
+        finally:
+            connection.close()
+        if fault == "lose":
+            self._break()
+        elif fault == "cut":
+            self._answer(answer.status, headers, content[: len(content) // 2])
+            self._break()
+        elif fault == "slow":
+            self._answer(answer.status, headers, b"")
+            for start in range(0, len(content), 4096):
+                self.wfile.write(content[start : start + 4096])
+                time.sleep(0.001)
+        else:
+            self._answer(answer.status, headers, b"" if self.command == "HEAD" else content)
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+        self.send_response_only(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+        self.wfile.flush()
+
+    def _break(self) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _handle  # noqa: N815 - as the server finds them
+
+    def handle(self) -> None:
+        with suppress(OSError, HTTPException):
+            super().handle()
+
+
+@dataclass(slots=True)
+class FaultProxy:
+    port: int
+    faults: Faults
+    # Set when a stalled upload has sent half of its body; it ends when `release` is set.
+    uploading: threading.Event
+    release: threading.Event
+
+
+@contextmanager
+def fault_proxy(server: S3Server) -> Iterator[FaultProxy]:
+    faults, uploading, release = Faults(), threading.Event(), threading.Event()
+    names = {"faults": faults, "target": server.port, "uploading": uploading, "release": release}
+    listener = ThreadingHTTPServer((HOST, 0), type("Handler", (_Handler,), names))
+    listener.daemon_threads = True
+    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield FaultProxy(listener.server_address[1], faults, uploading, release)
+    finally:
+        release.set()
+        listener.shutdown()
+        listener.server_close()
+        thread.join()
