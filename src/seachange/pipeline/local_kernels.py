@@ -7,7 +7,7 @@ the job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from seachange.pipeline.kernels.backfill import Report, backfill
 from seachange.pipeline.kernels.converted import check_converted, check_keys
 from seachange.pipeline.kernels.executor import Executor, LocalExecutor, OnProgress, Sizes, ignore_progress
 from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterrupts
-from seachange.pipeline.kernels.overlay import OverlaidSources, OwnWrites
+from seachange.pipeline.kernels.overlay import BlockWrites, OverlaidSources
 from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.source import IndexSource, RowSources, Sources, built_source, seen_through
@@ -61,7 +61,7 @@ class LocalPipeline:
     rows_read: RowSources | None = None
     # What a transaction block has written, over whose rows its constraints are validated. It is never part of what is
     # built.
-    own_writes: Mapping[IndexId, OwnWrites] | None = None
+    own_writes: BlockWrites | None = None
     # Generations as of a sequence that are not attached yet: other indexes may be built from them.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class LocalPipeline:
             count = _Counted(report)
             executor = self._executor(kernel_context, count.on_progress)
             sources = self._sources(at)
-            if self.own_writes and isinstance(sources, Sources):
+            if self.own_writes is not None and isinstance(sources, Sources):
                 sources = OverlaidSources(sources, self.own_writes)
             return validate(op, sources, executor, self.warehouse, count.finish)
 
@@ -217,7 +217,7 @@ class LocalPipeline:
         Returns whether the committed rows may be others."""
         sources = self._sources(at)
         is_computed = any(target.is_computed_from(source.index) for target in targets)
-        if not self.own_writes or source.index.id not in self.own_writes or not is_computed:
+        if self.own_writes is None or source.index.id not in self.own_writes.by_index or not is_computed:
             return False
         assert isinstance(sources, Sources)
         check_computed(

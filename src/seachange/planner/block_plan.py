@@ -48,6 +48,14 @@ def keep_targets(change: Change, chosen: Sequence[int]) -> Change:
     )
 
 
+def without_parents(plan: ChangePlan, ids: Collection[DescriptorId]) -> ChangePlan:
+    """The plan without the parents' ends of foreign keys to these tables."""
+    ends = (elements.ForeignKeyParent,)
+    chosen = [n for n, e in enumerate(_elements(plan.change)) if not isinstance(e, ends) or descriptor_of(e) not in ids]
+    is_whole = len(chosen) == len(plan.change.targets)
+    return plan if is_whole else planned(keep_targets(plan.change, chosen), plan)
+
+
 _KEYS = (elements.ForeignKeyElement, elements.ForeignKeyParent)
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
 from seachange.model.codecs.descriptor_json import encode_descriptor
-from seachange.model.ids import ConstraintId, DescriptorId, IndexId
+from seachange.model.ids import ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import merge_access
@@ -89,6 +89,11 @@ class PendingSchema:
         before, after = self._changes.get(table_id, (None, None))
         known = before.index_by_id if isinstance(before, Table) else {}
         return isinstance(after, Table) and after.primary.id not in known
+
+    def own_tables(self) -> dict[TableId, Table]:
+        """Those that it has created or emptied."""
+        changed = ((id_, after) for id_, (_, after) in self._changes.items() if self.is_own(id_))
+        return {TableId(id_): after for id_, after in changed if isinstance(after, Table)}
 
     def published_primary(self, table: Table) -> Index:
         """The primary index by which other sessions know the rows, and which the block may be about to replace."""
@@ -251,11 +256,11 @@ class PendingSchema:
                 yield after
 
     def versions(self) -> dict[DescriptorId, int]:
-        """The versions that the commit publishes for the descriptors that it changes."""
+        """The versions that the commit publishes for the descriptors that it changes, or that it drops."""
         return {
-            id_: after.version
+            id_: (after or before).version
             for id_, (before, after) in self._changes.items()
-            if before and after and id_ not in self._revived
+            if before and id_ not in self._revived
         }
 
     def descriptor_changes(self) -> tuple[DescriptorChange, ...]:

@@ -121,5 +121,5 @@ class SchemaView:
 
     def references_to(self, table: Table) -> tuple[Reference, ...]:
         if self.pending:
-            return references_to(self.every_table(), table.id)
+            return references_to(self.every_table(), table)
         return self._whole.references.get(table.id, ())

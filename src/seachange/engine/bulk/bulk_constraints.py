@@ -16,7 +16,7 @@ import numpy as np
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.bulk.bulk_change import BulkChange
 from seachange.engine.constraints.foreign_key import ForeignKeys, is_checked
-from seachange.engine.constraints.key_view import KeyView, by_id, without
+from seachange.engine.constraints.key_view import KeyView, by_id, referring, without
 from seachange.engine.constraints.uncommitted import record_broken, record_null
 from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.reads.row_reads import RowReads
@@ -119,7 +119,7 @@ class Departure:
     def _gone(self) -> Scan:
         table, warehouse = self._table, self._txn.parts.warehouse
         scan = plan_scan(table, self._index, self._columns, self._parts, Overlay(), warehouse, "gone")
-        return _present(by_id(scan, self._columns), self._columns)
+        return referring(by_id(scan, self._columns), self._columns)
 
     def _referring(self, child: Table, key: ForeignKey, gone: Scan) -> Scan:
         columns = [child.column_by_id[c] for c in key.columns]
@@ -130,13 +130,6 @@ class Departure:
         listed = ", ".join(names)
         sql = f"SELECT {listed} FROM ({rows.sql}) s SEMI JOIN ({gone.sql}) g ON {same} LIMIT 1"  # noqa: S608 - quoted
         return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
-
-
-def _present(rows: Scan, columns: Sequence[Column], match_full: bool = False) -> Scan:
-    """The distinct keys that refer to something: without NULLs, or (MATCH FULL) not NULL in all columns."""
-    present = (" OR " if match_full else " AND ").join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
-    sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
-    return Scan(sql, rows.parameters, rows.relations)
 
 
 def scan_rows(table: Table, parts: SnapshotParts, warehouse: Warehouse) -> Scan:
@@ -198,14 +191,14 @@ def check_references(
         check_references_now(txn, reads, table, key, rows, foreign_keys)
         return
     columns = [table.column_by_id[c] for c in key.columns]
-    foreign_keys.require_now(table, key, KeyView(txn, reads).run(_present(rows, columns, key.match_full)))
+    foreign_keys.require_now(table, key, KeyView(txn, reads).run(referring(rows, columns, key.match_full)))
 
 
 def check_references_now(
     txn: TransactionState, reads: RowReads, table: Table, key: ForeignKey, rows: Scan, foreign_keys: ForeignKeys
 ) -> None:
     view, columns = KeyView(txn, reads), [table.column_by_id[c] for c in key.columns]
-    wanted = _present(rows, columns, key.match_full)
+    wanted = referring(rows, columns, key.match_full)
     parent = txn.schema.table_by_id(key.parent)
     assert parent is not None, key
     index = parent.index_by_id[key.parent_index]

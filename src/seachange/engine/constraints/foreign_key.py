@@ -19,7 +19,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer.declarations import SoftReference
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.constraints.key_view import KeyView
+from seachange.engine.constraints.key_view import KeyView, referring, without
 from seachange.engine.constraints.own_keys import violated_concurrently
 from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.constraints.uncommitted import record
@@ -29,13 +29,15 @@ from seachange.engine.reads.row_reads import RowReads
 from seachange.model.ids import ConstraintId
 from seachange.model.schema.constraint import Action, ConstraintKind, ForeignKey
 from seachange.model.schema.defaults import constant_value
-from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.references import action_of
 from seachange.model.states import READABLE, RECORDING, REFUSING, WRITTEN
 from seachange.sql.duck.default_text import is_drawn
 from seachange.storage.keys import Key, constraint_hash, reference_hash, unique_hash
 
 Row = tuple[Any, ...]
+# A parent that is known to another transaction alone.
+_UNSEEN = "of a concurrent transaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,11 +273,12 @@ class ForeignKeys:
                 self._check_keys(child, key, keys)
 
     def _check_keys(self, child: Table, key: ForeignKey, keys: Mapping[Key, bool]) -> None:
-        parent = self._parent(key)
-        index = parent.index_by_id[key.parent_index]
-        missing = _mixed(keys)
-        missing.update(self._view.missing(parent, index, keys.keys() - missing))
-        self.share(child, parent, key, keys.keys() - missing)
+        found, missing = self._find_key(key), _mixed(keys)
+        if found is None:
+            missing = set(keys)
+        else:
+            missing.update(self._view.missing(*found, keys.keys() - missing))
+            self.share(child, found[0], key, keys.keys() - missing)
         rows = self._view.rows_with(child, key.columns, missing) if missing else []
         if rows:
             value = pick_columns(child, key.columns)(rows[0])
@@ -298,9 +301,10 @@ class ForeignKeys:
     def _share_present(self, child: Table, key: ForeignKey, keys: set[Key]) -> None:
         """Only existing keys can be removed; rows that refer to missing ones are found by the validation. An index that
         is being built may lack entries of existing parents, so all keys are shared then."""
-        parent = self._parent(key)
-        index = parent.index_by_id[key.parent_index]
-        whole = keys - _mixed(keys)
+        found, whole = self._find_key(key), keys - _mixed(keys)
+        if found is None:
+            return
+        parent, index = found
         missing = self._view.missing(parent, index, whole) if index.state in READABLE else []
         self.share(child, parent, key, whole.difference(missing))
 
@@ -338,6 +342,24 @@ class ForeignKeys:
         plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
         return plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
 
+    def find_orphan(self, child: Table, key: ForeignKey) -> errors.Error | None:
+        """What is wrong with the first row without a parent, of all rows that the transaction would leave."""
+        parent = self._parent(key)
+        index, columns = parent.index_by_id[key.parent_index], [child.column_by_id[c] for c in key.columns]
+        others = [parent.column_by_id[c] for c in index.key]
+        rows = referring(self._view.scan(child, child.primary, columns, "children"), columns, key.match_full)
+        missing = self._view.run(without(rows, self._view.scan(parent, index, others), columns, others, "LIMIT 1"))
+        return self.missing_parent(child, key, missing[0]) if missing else None
+
+    def _find_key(self, key: ForeignKey) -> tuple[Table, Index] | None:
+        """Where the rows are that a foreign key refers to; None if they are known to the transaction alone that adds
+        the foreign key."""
+        parent = self._txn.schema.table_by_id(key.parent)
+        if key.uncommitted and (parent is None or key.parent_index not in parent.index_by_id):
+            return None
+        parent = self._parent(key)
+        return parent, parent.index_by_id[key.parent_index]
+
     def _parent(self, key: ForeignKey) -> Table:
         parent = self._txn.schema.table_by_id(key.parent)
         if parent is None:
@@ -348,8 +370,9 @@ class ForeignKeys:
         shown = _show(child, key, value)
         if None in value:
             return errors.MixedKey(relation=child.name, constraint=key.name, key=shown)
-        parent = self._parent(key)
-        return errors.MissingParent(relation=child.name, constraint=key.name, key=shown, parent=parent.name)
+        found = self._find_key(key)
+        parent = found[0].name if found is not None else _UNSEEN
+        return errors.MissingParent(relation=child.name, constraint=key.name, key=shown, parent=parent)
 
     def still_referenced(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
         parent = self._parent(key)

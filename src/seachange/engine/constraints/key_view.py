@@ -123,12 +123,12 @@ class KeyView:
 
     # Queries.
 
-    def scan(self, table: Table, index: Index, columns: Sequence[Column]) -> Scan:
-        """The rows of an index as `columns`, named by their ids."""
+    def scan(self, table: Table, index: Index, columns: Sequence[Column], name: str = "keys") -> Scan:
+        """The rows of an index as `columns`, named by their ids; `name` is that of the scan in a query."""
         own = self._txn.buffer.indexes.get(index.id)
         overlay = own.overlay() if own is not None else Overlay()
         parts = self._reads.index_parts(table, index)
-        return by_id(plan_scan(table, index, columns, parts, overlay, self._txn.parts.warehouse, "keys"), columns)
+        return by_id(plan_scan(table, index, columns, parts, overlay, self._txn.parts.warehouse, name), columns)
 
     def run(self, scan: Scan) -> list[Row]:
         reaching = self._txn.client.interrupts.reaching
@@ -145,6 +145,13 @@ def _can_hold(column: Column, value: Any) -> bool:
 def by_id(scan: Scan, columns: Sequence[Column]) -> Scan:
     named = ", ".join(f"{quote(c.name)} AS {column_name(c.id)}" for c in columns)
     return Scan(f"SELECT {named} FROM ({scan.sql})", scan.parameters, scan.relations)  # noqa: S608 - quoted names
+
+
+def referring(rows: Scan, columns: Sequence[Column], match_full: bool = False) -> Scan:
+    """The distinct keys that refer to something: without NULLs, or (MATCH FULL) not NULL in all columns."""
+    present = (" OR " if match_full else " AND ").join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
+    sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
+    return Scan(sql, rows.parameters, rows.relations)
 
 
 def without(wanted: Scan, present: Scan, columns: Sequence[Column], others: Sequence[Column], end: str = "") -> Scan:

@@ -18,6 +18,7 @@ from seachange.engine.buffer.staged import is_hidden
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.model.ids import Seq
+from seachange.model.log import RecordedViolation
 from seachange.model.schema.descriptor import Table
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.storage.arrow import column_name
@@ -36,11 +37,16 @@ def check_free(txn: TransactionState, plan: EntryPlan, key: Key | None) -> None:
         raise violated_concurrently(plan.index.name, duplicate_key(table, plan, taken))
 
 
-def violated_concurrently(constraint: str, problem: errors.Error) -> errors.SerializationFailure:
-    """The failure of a transaction that adds a constraint, whose own rows and those of others violate it together."""
-    return errors.SerializationFailure(
-        detail=f'constraint "{constraint}" is violated by a row of a concurrent transaction: {problem}'
-    )
+def violated_concurrently(
+    constraint: str, problem: errors.Error, recorded: RecordedViolation | None = None
+) -> errors.SerializationFailure:
+    """The failure of a transaction that adds a constraint, whose own rows and those of others violate it together.
+    `recorded` is the first of the violations among which the problem was found: it may be another one."""
+    detail = f'constraint "{constraint}" is violated by a row of a concurrent transaction: {problem}'
+    if recorded is not None:
+        text = "" if recorded.violation.text == str(problem) else f"; first recorded: {recorded.violation.text}"
+        detail += f"{text} ({recorded.violation.session}, commit {recorded.seq})"
+    return errors.SerializationFailure(detail=detail)
 
 
 def _is_taken(txn: TransactionState, table: Table, plan: EntryPlan, key: Key, at: Seq) -> bool:

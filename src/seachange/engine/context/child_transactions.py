@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from seachange.changer.job import BlockOwner, Job
-from seachange.model.ids import Epoch, IndexId
+from seachange.model.ids import Epoch
 from seachange.model.schema.objects import Descriptor
-from seachange.pipeline.kernels.overlay import OwnWrites
+from seachange.pipeline.kernels.overlay import BlockWrites
 
 # A descriptor as it is published, None if it is new, and its next version.
 NextVersion = tuple[Descriptor | None, Descriptor]
@@ -30,9 +30,7 @@ class ChildTransactions(Protocol):
     def report(self, notice: str) -> None:
         """Tells the client what its statement waits for."""
 
-    def run(
-        self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: Mapping[IndexId, OwnWrites]
-    ) -> Job:
+    def run(self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: BlockWrites) -> Job:
         """Creates the job with its first versions, and runs it up to its publication. If it fails, or is cancelled,
         nothing is left of it, and its error is raised. Constraints are validated over committed rows under
         `own_writes`."""

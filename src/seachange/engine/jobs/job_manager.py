@@ -7,7 +7,7 @@ record. Both only save work; correctness comes from the compare-and-set of every
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,9 +28,8 @@ from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
-from seachange.model.ids import IndexId
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
-from seachange.pipeline.kernels.overlay import OwnWrites
+from seachange.pipeline.kernels.overlay import BlockWrites
 from seachange.planner.rules.release import RELEASES
 from seachange.runtime.faults import reach
 
@@ -131,7 +130,7 @@ class JobManager:
         versions: Sequence[NextVersion],
         conditions: Conditions,
         epoch: EpochState,
-        own_writes: Mapping[IndexId, OwnWrites],
+        own_writes: BlockWrites,
     ) -> Job:
         """Creates the job of a transaction block, which the caller holds, and runs it up to its publication, or to its
         end if it fails."""
@@ -174,7 +173,7 @@ class JobManager:
         epoch: EpochState,
         conditions: Conditions,
         job: Job,
-        own_writes: Mapping[IndexId, OwnWrites] | None = None,
+        own_writes: BlockWrites | None = None,
     ) -> JobRunner:
         changes = NodeChanges(self._parts, epoch, Drainer(job.id, conditions.actor))
         clock = self._parts.clock

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -21,10 +21,10 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
-from seachange.model.ids import IndexId, Seq, TableId
+from seachange.model.ids import Seq, TableId
 from seachange.pipeline.kernels.executor import Executor, OnProgress, Sizes
 from seachange.pipeline.kernels.kernel_context import KernelContext
-from seachange.pipeline.kernels.overlay import OwnWrites
+from seachange.pipeline.kernels.overlay import BlockWrites
 from seachange.pipeline.local_kernels import ExecutorFactory, LocalPipeline
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.spark_options import SparkOptions, parse_options
@@ -96,7 +96,7 @@ def job_pipeline(
     interrupts: SessionInterrupts,
     job: Job,
     retention_us: int,
-    own_writes: Mapping[IndexId, OwnWrites] | None = None,
+    own_writes: BlockWrites | None = None,
 ) -> JobPipeline:
     """`own_writes` are those of the transaction block that the job belongs to."""
     settings = pipeline_settings(parts, job.settings)

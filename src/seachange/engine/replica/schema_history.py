@@ -88,7 +88,7 @@ def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> SchemaVersion:
         else:
             objects[descriptor.id] = descriptor
     parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
-    references = {parent: references_to(by_id.values(), parent) for parent in parents}
+    references = {id_: references_to(by_id.values(), by_id[id_]) for id_ in parents if id_ in by_id}
     return SchemaVersion(seq, by_id, objects, references, find_roles(objects.values()))
 
 

@@ -6,7 +6,7 @@ let go, and is not finished, is reverted by a worker, never continued.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from seachange import errors
@@ -14,8 +14,8 @@ from seachange.changer.job import BlockOwner, Job
 from seachange.changer.ports import Lost
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.session.job_session import SessionJobs, answer
-from seachange.model.ids import Epoch, IndexId
-from seachange.pipeline.kernels.overlay import OwnWrites
+from seachange.model.ids import Epoch
+from seachange.pipeline.kernels.overlay import BlockWrites
 
 
 class BlockJobs:
@@ -35,9 +35,7 @@ class BlockJobs:
     def report(self, notice: str) -> None:
         self._jobs.report(notice)
 
-    def run(
-        self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: Mapping[IndexId, OwnWrites]
-    ) -> Job:
+    def run(self, job: Job, versions: Sequence[NextVersion], epoch: Epoch, own_writes: BlockWrites) -> Job:
         current = self._jobs.node.epoch
         if current.epoch != epoch:
             raise errors.StaleNode(node=epoch)

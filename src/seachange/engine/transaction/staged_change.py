@@ -46,7 +46,7 @@ from seachange.model.schema.references import references_to
 from seachange.model.schema.synthetic import follow_published
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.segments import Op
-from seachange.pipeline.kernels.overlay import OwnWrites
+from seachange.pipeline.kernels.overlay import BlockWrites, OwnWrites
 from seachange.planner.block_plan import first_stages, has_children, keep_targets, touched_by
 from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, progress_after
@@ -79,12 +79,24 @@ class StagedChanges:
         return tuple(map(self._without_unknown, self.state.block.at_commit(ids)))
 
     def _without_unknown(self, change: Change) -> Change:
-        """Other sessions cannot draw from sequences of the block: defaults that do are left to its COMMIT."""
-        known = [n for n, target in enumerate(change.targets) if all(map(self.published, _drawn_from(target.element)))]
+        known = [n for n, target in enumerate(change.targets) if not self._is_left_to_commit(target.element)]
         return keep_targets(change, known)
+
+    def _is_left_to_commit(self, element: Element) -> bool:
+        """Other sessions cannot draw default values from sequences of the block. Nor may they store a default value in
+        a new column with a foreign key that only the block knows, which counts on NULLs in their rows."""
+        if not isinstance(element, ColumnDefault):
+            return False
+        table, published = self.state.schema.table_by_id(element.table_id), self.published(element.table_id)
+        known = {key.id for key in published.foreign_keys} if isinstance(published, Table) else set()
+        own = [key.columns for key in table.foreign_keys if key.id not in known] if table is not None else []
+        return not all(map(self.published, element.sequence_ids)) or any(element.column_id in key for key in own)
 
     def published(self, id_: DescriptorId) -> Descriptor | None:
         return self.state.epoch.schemas.newest.find(id_)
+
+    def is_unseen(self, table_id: DescriptorId) -> bool:
+        return self.state.pending.is_own(table_id)
 
     def can_rewrite(self, ids: Collection[DescriptorId]) -> bool:
         state = self.state
@@ -97,7 +109,7 @@ class StagedChanges:
             return False
         known, newest = self.state.schema.references_to(seen), self.state.epoch.schemas.newest.by_id.values()
         is_same = seen.primary == now.primary and not now.coming and seen.foreign_keys == now.foreign_keys
-        return is_same and {(c.id, k) for c, k in known} == {(c.id, k) for c, k in references_to(newest, now.id)}
+        return is_same and {(c.id, k) for c, k in known} == {(c.id, k) for c, k in references_to(newest, now)}
 
     def is_stored(self, table_id: TableId, column_id: ColumnId) -> bool:
         return self.state.block.has_stored(table_id, column_id)
@@ -226,20 +238,18 @@ class StagedChanges:
             owner=children.owner,
             sequel=plan.sequel,
         )
+        known = touched_by(plan.change)
+        unseen = {id_: table for id_, table in state.pending.own_tables().items() if id_ not in known}
         state.block.has_run = True
         # Sessions that wait for the job wait for this transaction.
         state.write_locks.run_job(job.id)
         try:
-            job = children.run(job, first, state.epoch.epoch, self._own_writes())
+            job = children.run(job, first, state.epoch.epoch, BlockWrites(self._own_writes(), unseen))
         finally:
             # Also if it was reverted.
             note_children(state, [job])
         reach("block.built")
         return job, state.epoch.catch_up()
-
-
-def _drawn_from(element: Element) -> tuple[DescriptorId, ...]:
-    return element.sequence_ids if isinstance(element, ColumnDefault) else ()
 
 
 def own_writes_of(buffer: IndexBuffer) -> OwnWrites:
@@ -289,6 +299,6 @@ def _refers_to(table: Table) -> set[DescriptorId]:
 
 
 def _referring_to(table: Table, schema: SchemaVersion) -> set[tuple[DescriptorId, int]]:
-    keys = {(child.id, int(key.id)) for child, key in references_to(schema.by_id.values(), table.id)}
+    keys = {(child.id, int(key.id)) for child, key in references_to(schema.by_id.values(), table)}
     views = (view for view in schema.objects.values() if isinstance(view, View) and table.id in view.relation_ids)
     return keys | {(view.id, 0) for view in views}

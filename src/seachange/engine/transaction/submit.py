@@ -20,6 +20,7 @@ from seachange.engine.buffer.segment_staging import abandon, write_rows, write_w
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile, listed_keys
 from seachange.engine.bulk.entry_files import hash_entries
+from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.constraints.uncommitted import (
     committed_violation,
     concurrent_violation,
@@ -28,6 +29,7 @@ from seachange.engine.constraints.uncommitted import (
 )
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
+from seachange.engine.transaction.look_again import LOOKS_MAX, forget_committed, look_again
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.soft_keys import SoftKeys
 from seachange.engine.transaction.validate import WriteSet, conflict_with, read_successors, validate
@@ -89,7 +91,7 @@ class _Draft:
             getattr(self, each.name).clear()
 
 
-def commit_transaction(txn: TransactionState, rebase: Rebase, resumes: bool) -> Seq | None:
+def commit_transaction(txn: TransactionState, rebase: Rebase, foreign_keys: ForeignKeys, resumes: bool) -> Seq | None:
     """`resumes`: its statements can be run again from the first one that met a conflict. After a refusal the staged
     files are the transaction's to keep or to abandon."""
     draft = _Draft()
@@ -98,7 +100,7 @@ def commit_transaction(txn: TransactionState, rebase: Rebase, resumes: bool) -> 
         if not draft.touched and not txn.pending and not txn.declared.jobs:
             return None
         with txn.parts.meters.commit():
-            committed = _submit(txn, draft, rebase, resumes)
+            committed = _submit(txn, draft, rebase, foreign_keys, resumes)
         _abandon(txn, [*txn.buffer.useless_segments(), *draft.replaced])
         return committed
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
@@ -213,9 +215,9 @@ def _remaining(txn: TransactionState, draft: _Draft, file: StagedFile) -> list[S
     return write_without(txn, file.plan, file.segment, np.array(sorted(file.deleted), dtype=np.int64))
 
 
-def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool) -> Seq:
+def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, foreign_keys: ForeignKeys, resumes: bool) -> Seq:
     validated = oldest = _oldest(txn, draft)
-    sent_back, fenced, relabelled, is_listed = count(), count(), count(), False
+    sent_back, fenced, relabelled, looks, is_listed = count(), count(), count(), count(), False
     while True:
         # The last check for an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
@@ -227,12 +229,16 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
         try:
             validated = validate(txn, keys, validated)
         except errors.SerializationFailure as problem:
+            if next(looks) < LOOKS_MAX and _are_resolved(txn, draft, foreign_keys):
+                continue
             _note_conflicts(txn, keys)
             raise _violation(txn) or problem from problem
         if draft.soft.resolve(txn, draft.writes, draft.listed):
             # The node has applied more since they were resolved.
             continue
         if txn.declared.constraints and (violated := concurrent_violation(txn)) is not None:
+            if next(looks) < LOOKS_MAX and _are_resolved(txn, draft, foreign_keys):
+                continue
             raise violated
         outcome = _send(txn, Submission(_request(txn, draft, oldest, validated), tuple(draft.local)))
         match outcome:
@@ -252,6 +258,8 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, resumes: bool)
                 txn.epoch.catch_up()
                 if draft.soft.resolve(txn, draft.writes, draft.listed):
                     # Other keys of the commit are compared again.
+                    continue
+                if next(looks) < LOOKS_MAX and _are_resolved(txn, draft, foreign_keys):
                     continue
                 _note_conflicts(txn, keys)
                 raise _violation(txn) or refusal(outcome, txn)
@@ -298,6 +306,11 @@ def _note_conflicts(txn: TransactionState, keys: WriteSet) -> None:
 def _violation(txn: TransactionState) -> errors.Error | None:
     """Why a commit conflicts by the key of a constraint, if it does."""
     return committed_violation(txn) or concurrent_violation(txn)
+
+
+def _are_resolved(txn: TransactionState, draft: _Draft, foreign_keys: ForeignKeys) -> bool:
+    """Whether violations were recorded, by this transaction or of what it adds, that need not refuse the commit."""
+    return any([forget_committed(txn), look_again(txn, foreign_keys, draft.writes)])
 
 
 def _redraft(txn: TransactionState, draft: _Draft, rebase: Rebase, is_listed: bool) -> None:

@@ -197,7 +197,7 @@ class Transaction:
             try:
                 # What is left to do is about the newest versions.
                 self.state.shapes.limits.clear()
-                return commit_transaction(self.state, self.parts.rebase, resumes=resume is not None)
+                return commit_transaction(self.state, self.parts.rebase, self._foreign_keys, resumes=resume is not None)
             except errors.SerializationFailure as problem:
                 if resume is None or isinstance(problem, errors.StaleNode) or not resume():
                     raise

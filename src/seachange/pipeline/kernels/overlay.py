@@ -7,18 +7,18 @@ source are never recorded: their names do not say what the transaction has writt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from seachange.model.ids import IndexId, LayoutId, Seq
+from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq, TableId
 from seachange.model.schema.descriptor import Index, Table
-from seachange.model.segments import IndexDelta, Segment
-from seachange.pipeline.kernels.source import NOT_ATTACHED, IndexSource, Sources, seen_through
+from seachange.model.segments import IndexContents, IndexDelta, Segment
+from seachange.pipeline.kernels.source import NOT_ATTACHED, IndexSource, Sources, open_image, seen_through
 from seachange.storage.arrow import schema_of
-from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.image import FileSlice, IndexImage, SnapshotParts
 from seachange.storage.small_arrays import array_of
 
 Row = tuple[Any, ...]
@@ -36,31 +36,49 @@ class OwnWrites:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockWrites:
+    """What a transaction block has written, and the tables that it has created or emptied, and whose keys it alone
+    knows: no row of them is committed."""
+
+    by_index: Mapping[IndexId, OwnWrites] = field(default_factory=dict)
+    own_tables: Mapping[TableId, Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class OverlaidSources:
     committed: Sources
-    own: Mapping[IndexId, OwnWrites]
+    own: BlockWrites
 
     def tables(self) -> dict[int, Table]:
         """With the primary indexes that the transaction has written to, which may not be public yet."""
-        return {id_: self._as_written(table) for id_, table in self.committed.tables().items()}
+        known = {id_: self._as_written(table) for id_, table in self.committed.tables().items()}
+        return known | {int(id_): table for id_, table in self.own.own_tables.items()}
 
     def _as_written(self, table: Table) -> Table:
-        written = (index.id for index in table.coming if index.id in self.own)
+        written = (index.id for index in table.coming if index.id in self.own.by_index)
         return seen_through(table, next(written, None))
 
     def load(self, table: Table, index: Index) -> IndexSource:
-        own = self.own.get(index.id)
-        if own is None:
+        own = self.own.by_index.get(index.id)
+        if own is None and table.id not in self.own.own_tables:
             return self.committed.load(table, index)
-        image, generation_id = self.committed.open(table, index)
+        image, generation_id = self._open(table, index)
+        if own is None:
+            return IndexSource(table, index, generation_id, image.parts(self.committed.at))
         files, rows = Seq(self.committed.at + 1), Seq(self.committed.at + 2)
         image.apply(IndexDelta(files, (), own.segments))
         image.apply_rows(rows, own.layout_id, own.ops, own.rows)
         return IndexSource(table, index, generation_id, image.parts(rows))
 
+    def _open(self, table: Table, index: Index) -> tuple[IndexImage, GenerationId]:
+        if table.id not in self.own.own_tables:
+            return self.committed.open(table, index)
+        nothing = IndexContents(index.id, self.committed.at, None, ())
+        return open_image(table, index, self.committed.warehouse, nothing), NOT_ATTACHED
+
     def hidden(self, table: Table) -> IndexSource | None:
         written = self.tables()[table.id].primary
-        own = self.own.get(written.id) if written.key == table.primary.key else None
+        own = self.own.by_index.get(written.id) if written.key == table.primary.key else None
         return None if own is None else keys_written(table, own)
 
 

@@ -21,7 +21,14 @@ from seachange.model.schema.objects import Descriptor, EnumType, hide_sequence
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.synthetic import align_layouts
 from seachange.model.states import State
-from seachange.planner.block_plan import build_from, first_stages, merge_plan, start_from, touched_by
+from seachange.planner.block_plan import (
+    build_from,
+    first_stages,
+    merge_plan,
+    start_from,
+    touched_by,
+    without_parents,
+)
 from seachange.planner.known_schema import KnownSchema, apply_ops, change_descriptor
 from seachange.planner.plan import ChangePlan
 from seachange.planner.rewrite_first import rewrite_first
@@ -51,6 +58,7 @@ _NOT_VALID = (elements.CheckConstraint, elements.ForeignKeyElement)
 
 def run_in_block(text: str, plan: ChangePlan, catalog: KnownSchema, port: TransactionPort, duck: DuckSession) -> None:
     """`catalog` is what the block sees."""
+    plan = _known_part(plan, port)
     outcome = _versions(plan, catalog, port, duck)
     rewriting = rewrite_first(plan) if port.blocks.can_rewrite(touched_by(plan.change)) else None
     if rewriting is not None:
@@ -63,10 +71,21 @@ def run_in_block(text: str, plan: ChangePlan, catalog: KnownSchema, port: Transa
     port.blocks.run(text, merged, first, outcome)
 
 
+def _known_part(plan: ChangePlan, port: TransactionPort) -> ChangePlan:
+    """Of a foreign key to a table that only the block knows, other sessions know the end with the child. No row of
+    theirs has a parent before the COMMIT: it is recorded, and looked at again by the COMMIT."""
+    return without_parents(plan, _unseen_parents(plan, port))
+
+
+def _unseen_parents(plan: ChangePlan, port: TransactionPort) -> set[DescriptorId]:
+    keys = (t.element for t in plan.change.targets if isinstance(t.element, elements.ForeignKeyElement))
+    return {key.parent_id for key in keys if port.blocks.is_unseen(key.parent_id)}
+
+
 def can_run_in_block(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> bool:
     try:
         check_supported(plan, catalog, port)
-        check_supported(_merged(plan, catalog, port), catalog, port)
+        check_supported(_merged(_known_part(plan, port), catalog, port), catalog, port)
     except errors.FeatureNotSupported:
         return False
     return True
@@ -180,8 +199,10 @@ def _held(type_: SqlType) -> SqlType:
 
 
 def check_supported(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> None:
+    plan = _known_part(plan, port)
     ids = touched_by(plan.change)
     known = {id_ for id_ in ids if isinstance(port.blocks.published(id_), _CHANGED) and id_ in catalog.descriptors}
+    known -= _unseen_parents(plan, port)
     owned = {t.element.sequence_id for t in plan.change.targets if isinstance(t.element, elements.SequenceOwnerElement)}
     are_known = ids - known <= owned - catalog.descriptors.keys()
     work = [plan.graph.targets[n] for n in {node.target for node in plan.graph.nodes if node.step.op in FALLIBLE}]

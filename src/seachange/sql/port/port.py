@@ -366,6 +366,9 @@ class BlockPort(Protocol):
     def published(self, id_: DescriptorId) -> Descriptor | None:
         """The newest version that other sessions know."""
 
+    def is_unseen(self, table_id: DescriptorId) -> bool:
+        """Whether the block has created or emptied the table: other sessions know neither its rows nor its keys."""
+
     def can_rewrite(self, ids: Collection[DescriptorId]) -> bool:
         """Whether rows of these tables can be moved to another index while the block is open: it may not go back to
         where it knows of the one before."""
