@@ -18,6 +18,8 @@ from seachange.verify.consistency import inspect
 from tests.spark.frames import frame_rows, table_rows
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 
 @contextmanager
 def database(place: Place) -> Iterator[Connection]:

@@ -31,6 +31,8 @@ from tests.spark.flaky import FailsOnce
 from tests.spark.test_backfill import executor
 from tests.support.nodes import Place
 
+pytestmark = pytest.mark.either_catalog
+
 ROWS = "select id, code, category, added from item order by id"
 ON_SPARK = (("seachange.local_rows", "0"), ("seachange.pipeline_unit_rows", "200"))
 

@@ -19,6 +19,8 @@ from tests.spark.conftest import MASTER
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.either_catalog
+
 
 @pytest.fixture
 def node(place: Place) -> Iterator[Node]:
