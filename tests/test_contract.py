@@ -36,6 +36,7 @@ VIEWS = {
     "descriptors": "id table_name version state",
     "layouts": "table_name layout_id columns",
     "segments": "table_name segment_id layout_id",
+    "iceberg_tables": "table_name enabled reason metadata_location",
     "events": "moment job_id event",
 }
 SETTABLE = {

@@ -229,6 +229,7 @@ CASES = (
             ("RenameConstraint", "rename constraint other_pkey to opk"),
             ("SetColumnSetting", "alter column v set compression default"),
             ("SetColumnSetting", "alter column v set statistics 10"),
+            ("SetParameters", "set (fillfactor = 70)"),
             ("SetDefault", "alter column v set default 5"),
             ("SetDefault", "alter column v drop default"),
             ("SetNotNull", "alter column id set not null"),

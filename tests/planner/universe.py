@@ -52,6 +52,7 @@ UNIVERSE: tuple[Element, ...] = (
     make.ColumnDefault(TABLE, 1, "nextval('q')", (SEQUENCE,)),
     make.ColumnCompression(TABLE, 1, "zstd"),
     make.ColumnStatistics(TABLE, 1, 100),
+    make.TableParameter(TABLE, "seachange.iceberg", "on"),
     make.ColumnIdentity(TABLE, 2, SEQUENCE, True),
     make.ColumnGenerated(TABLE, 3, Expression("c1", (ColumnId(1),))),
     make.ConvertedColumn(TABLE, 4, Expression("c1", (ColumnId(1),)), in_place_of=1),

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-import pyarrow as pa
 import xxhash
 
 from seachange.iceberg import avro_files, deletes, metadata
@@ -34,21 +33,22 @@ from seachange.iceberg.manifests import (
     read_manifest,
 )
 from seachange.iceberg.metadata import Metadata
-from seachange.iceberg.table_schema import DEFAULTS_FORMAT, Unmapped, map_columns
+from seachange.iceberg.obstacles import check_files
+from seachange.iceberg.table_schema import DEFAULTS_FORMAT, map_columns
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.segments import Segment
 from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.warehouse import Warehouse
 
 _PARQUET = "PARQUET"
 _PUFFIN = "PUFFIN"
-_FIELD_ID = b"PARQUET:field_id"
 
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A table at a sequence. `address` gives the address of a segment's file, `read_schema` its Arrow schema."""
+    """A table at a sequence. `address` gives the address of a segment's file."""
 
     table: Table
     objects: Mapping[DescriptorId, Descriptor]
@@ -57,7 +57,7 @@ class TableSource:
     uuid: str
     format_version: int
     address: Callable[[Segment], str]
-    read_schema: Callable[[Segment], pa.Schema]
+    warehouse: Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ def export_table(source: TableSource, last: Exported | None, folder: TableFolder
     files = [file for file in source.parts.files if len(file.superseded) < file.segment.rows]
     fields = map_columns(source.table, source.objects, (f.segment.layout_id for f in files), source.format_version)
     before = _by_path(last)
-    _check_elements(source, files, before)
+    new = [file.segment for file in files if source.address(file.segment) not in before]
+    check_files(source.table, new, source.warehouse)
     writer = _Writer(source, folder, occasion, before)
     data = plan_manifests(_of(last, FileContent.DATA), writer.data_files(files), FileContent.DATA)
     removed = plan_manifests(
@@ -167,20 +168,6 @@ def _of(last: Exported | None, content: FileContent) -> list[ListedManifest]:
 
 def _by_path(last: Exported | None) -> dict[str, ListedFile]:
     return {file.path: file for manifest in (last.manifests if last is not None else ()) for file in manifest.files}
-
-
-def _check_elements(source: TableSource, files: Sequence[FileSlice], before: Mapping[str, ListedFile]) -> None:
-    """Readers that find columns by id read elements without ids as NULL. Older releases wrote such files."""
-    arrays = {f"c{c.id}": c.name for c in source.table.visible_columns if c.type.element is not None}
-    if not arrays:
-        return
-    for segment in (file.segment for file in files if source.address(file.segment) not in before):
-        for stored in source.read_schema(segment):
-            if stored.name in arrays and _FIELD_ID not in (stored.type.value_field.metadata or {}):
-                raise Unmapped(
-                    f'a file of an older release has no ids for the elements of column "{arrays[stored.name]}"; '
-                    "ALTER COLUMN ... TYPE ... USING the column itself rewrites the files"
-                )
 
 
 @dataclass(slots=True)

@@ -59,6 +59,7 @@ CASES = (
         "It applies to new files; compaction writes the others.",
     ),
     Case("alter table foo alter column c3 set statistics 100", "It is kept for clients; no query depends on it."),
+    Case("alter table foo set (seachange.iceberg = on)", "The next export includes the table."),
     Case("alter table foo alter column c2 drop not null", "A constraint that all rows met is no longer checked."),
     Case("alter table foo alter column c3 set not null", "The valid check nn already guarantees it."),
     Case("alter table child alter column g set not null", "Writers check first, then existing rows are validated."),

@@ -35,6 +35,7 @@ from seachange.model.statements.table_statements import (
     SetExpression,
     SetIdentity,
     SetNotNull,
+    SetParameters,
     ValidateConstraint,
 )
 from seachange.values.types import Kind, SqlType
@@ -208,6 +209,13 @@ def _(value: DropExpression):
 def _(value: SetColumnSetting):
     word = value.setting.removesuffix("_target").upper()
     return f"ALTER {ident(value.name)} SET {word} {'DEFAULT' if value.value is None else value.value}"
+
+
+@show.register
+def _(value: SetParameters):
+    is_set = value.parameters[0][1] is not None
+    shown = (name if each is None else f"{name} = {each}" for name, each in value.parameters)
+    return f"{'SET' if is_set else 'RESET'} ({', '.join(shown)})"
 
 
 @show.register

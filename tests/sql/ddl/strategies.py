@@ -62,6 +62,7 @@ from seachange.model.statements.table_statements import (
     SetExpression,
     SetIdentity,
     SetNotNull,
+    SetParameters,
     UserType,
     ValidateConstraint,
     Volatility,
@@ -227,6 +228,11 @@ def says_something(action):
     return action.always is not None or action.options != SequenceOptions()
 
 
+PARAMETERS = (
+    (("seachange.iceberg", "on"),),
+    (("seachange.iceberg", "off"), ("seachange.iceberg_format", "2")),
+    (("seachange.iceberg", None),),
+)
 ACTIONS = st.one_of(
     added_columns(),
     added_constraints(),
@@ -244,6 +250,7 @@ ACTIONS = st.one_of(
     st.builds(ValidateConstraint, NAMES),
     st.builds(AlterPrimaryKey, COLUMN_LISTS),
     st.builds(KeepAsItIs, st.none() | NAMES),
+    st.builds(SetParameters, st.sampled_from(PARAMETERS)),
     st.builds(SetColumnSetting, NAMES, st.just("compression"), COMPRESSIONS),
     st.builds(SetColumnSetting, NAMES, st.just("statistics_target"), st.none() | st.integers(0, 10_000)),
 )

@@ -34,6 +34,7 @@ from seachange.model.statements.table_statements import (
     SetExpression,
     SetIdentity,
     SetNotNull,
+    SetParameters,
     UserType,
     ValidateConstraint,
 )
@@ -89,6 +90,9 @@ POSITIVE = CheckDefinition(("(", " > 0)"), ("a",))
         ("alter a reset (n_distinct)", KeepAsItIs("a")),
         ("set (autovacuum_enabled = false, fillfactor = 70)", KeepAsItIs()),
         ("reset (fillfactor)", KeepAsItIs()),
+        ("set (seachange.iceberg = true)", SetParameters((("seachange.iceberg", "on"),))),
+        ("set (fillfactor = 70, seachange.iceberg_format = '2')", SetParameters((("seachange.iceberg_format", "2"),))),
+        ("reset (seachange.iceberg)", SetParameters((("seachange.iceberg", None),))),
         ("cluster on i", KeepAsItIs()),
         ("set unlogged", KeepAsItIs()),
         ("replica identity full", KeepAsItIs()),

@@ -12,20 +12,18 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from uuid import NAMESPACE_OID, uuid5
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seachange import errors
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
 from seachange.iceberg.export import Exported, Occasion, TableSource, export_table, read_export, referenced_names
 from seachange.iceberg.folder import TableFolder
-from seachange.iceberg.table_schema import DEFAULTS_FORMAT, Unmapped
+from seachange.iceberg.options import read_options
+from seachange.iceberg.table_schema import Unmapped
 from seachange.model.exports import ExportRecord
 from seachange.model.ids import Seq, TableId
 from seachange.model.segments import Segment
@@ -34,7 +32,6 @@ from seachange.runtime.location import SEGMENTS, is_url
 from seachange.runtime.opening import open_files
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms
-from seachange.storage.segment_reader import reading
 
 # The folder of exported tables, beside that of the segments.
 FOLDER = "iceberg"
@@ -61,18 +58,35 @@ class TableExports:
         # The exports that this node made last.
         self._last: dict[TableId, _Last] = {}
         self._folders: dict[TableId, TableFolder] = {}
+        # When tables are to be exported again.
+        self._due_us: dict[TableId, int] = {}
         # For each table, the names of the files of each snapshot.
         self._names: dict[TableId, dict[str, frozenset[str]]] = {}
 
     @property
     def retention_us(self) -> int:
-        settings = SessionSettings(self._parts.settings)
-        return 1_000 * parse_duration_ms(settings.get("seachange.iceberg_retention"))
+        return self._duration_us("seachange.iceberg_retention")
+
+    def _duration_us(self, setting: str) -> int:
+        return 1_000 * parse_duration_ms(SessionSettings(self._parts.settings).get(setting))
 
     def export(self, table_id: TableId) -> Exported:
         """The table as of now. Raises NotMappable, and UndefinedTable if it was dropped."""
         with self._locks[table_id]:
             return self._epoch.run(partial(self._export_claimed, table_id))
+
+    def export_due(self, epoch: EpochState) -> None:
+        """Exports the tables that are exported at intervals, unless another node has done so. One that cannot be mapped
+        is listed with its reason in `seachange.iceberg_tables`."""
+        enabled = [table for table in epoch.schemas.newest.by_id.values() if read_options(table).is_enabled]
+        interval_us, now_us = self._duration_us("seachange.iceberg_interval"), self._parts.clock.wall_us()
+        due = [table for table in enabled if now_us >= self._due_us.get(table.id, 0)] if interval_us else []
+        made = {record.table_id: record.created_us for record in self._parts.catalog.exports()} if due else {}
+        for table in due:
+            self._due_us[table.id] = now_us + interval_us
+            if now_us - made.get(table.id, 0) >= interval_us:
+                with suppress(errors.Error):
+                    self.export(table.id)
 
     def folder(self, table_id: TableId) -> TableFolder:
         if table_id not in self._folders:
@@ -188,12 +202,8 @@ class TableExports:
             raise errors.UndefinedTable(name=str(table_id))
         parts = epoch.image(table, table.primary, seq).parts(seq)
         uuid = str(uuid5(NAMESPACE_OID, f"{self._parts.identity}/{table_id}"))
-        version = DEFAULTS_FORMAT
-        return TableSource(table, schema.objects, parts, seq, uuid, version, self._address, self._read_schema)
+        version = read_options(table).format_version
+        return TableSource(table, schema.objects, parts, seq, uuid, version, self._address, self._parts.warehouse)
 
     def _address(self, segment: Segment) -> str:
         return f"{self._parts.files.address}/{self._parts.warehouse.name(segment.id)}"
-
-    def _read_schema(self, segment: Segment) -> pa.Schema:
-        with reading(self._parts.warehouse.name(segment.id)):
-            return pq.read_schema(self._parts.warehouse.path(segment))

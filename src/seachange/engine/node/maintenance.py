@@ -1,4 +1,4 @@
-"""Maintenance of a node in the background: compaction of indexes that have grown, and garbage collection.
+"""Maintenance of a node in the background: compaction of indexes that have grown, garbage collection, and exports.
 
 **Invariant:** nothing here blocks or fails a reader or a writer: a compaction reads a snapshot like any other
 transaction and is published by compare-and-set; losing the race only wastes the work.
@@ -34,6 +34,8 @@ COMPACT_AGE_SEQS = 100_000
 # The time between two rounds of compaction, and of garbage collection.
 COMPACTION_US = 500_000
 COLLECTION_US = 30_000_000
+# How often it is checked whether a table is to be exported.
+EXPORT_US = 1_000_000
 
 
 def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Index, full: bool) -> bool:
@@ -117,6 +119,7 @@ class NodeMaintenance:
         now_us = epoch.parts.clock.steady_us()
         self._compaction_due_us = now_us + COMPACTION_US
         self._collection_due_us = now_us + COLLECTION_US
+        self._export_due_us = now_us + EXPORT_US
         # The failure that was logged last.
         self._logged = ""
 
@@ -128,7 +131,10 @@ class NodeMaintenance:
         if now_us >= self._collection_due_us:
             self._attempt(self.collect)
             self._collection_due_us = now_us + COLLECTION_US
-        return min(self._compaction_due_us, self._collection_due_us)
+        if now_us >= self._export_due_us:
+            self._attempt(self._exports.export_due)
+            self._export_due_us = now_us + EXPORT_US
+        return min(self._compaction_due_us, self._collection_due_us, self._export_due_us)
 
     def wait(self, seconds: float) -> None:
         self._alarm.wait(seconds)

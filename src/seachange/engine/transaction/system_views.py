@@ -22,6 +22,8 @@ from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.hidden_work import measure_hidden_work
 from seachange.engine.transaction.table_changers import Changers, find_changers
+from seachange.iceberg.obstacles import find_obstacle
+from seachange.iceberg.options import read_options
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
 from seachange.model.locking import ShownLock
@@ -29,7 +31,7 @@ from seachange.model.log import NodeRecord
 from seachange.model.pace import Pace
 from seachange.model.schema.actor import Actor
 from seachange.model.schema.descriptor import Index, Table
-from seachange.model.segments import Segment
+from seachange.model.segments import Segment, SegmentKind
 from seachange.sql.compile.system_relations import without_private
 
 Row = tuple[Any, ...]
@@ -298,6 +300,26 @@ def _events(source: _Source) -> Iterator[Row]:
         yield (_moment(event.timestamp_us), event.job_id or None, event.seq, event.text)
 
 
+def _iceberg_tables(source: _Source) -> Iterator[Row]:
+    records = source.parts.catalog.exports()
+    objects = source.epoch.schemas.newest.objects
+    segments: dict[DescriptorId, list[Segment]] = {}
+    for table, index, segment, _ in _stored(source):
+        if index.id == table.primary.id and segment.kind is SegmentKind.DATA:
+            segments.setdefault(table.id, []).append(segment)
+    for id_, table in source.tables.items():
+        options = read_options(table)
+        files = segments.get(id_, ())
+        reason = find_obstacle(table, objects, files, options.format_version, source.parts.warehouse)
+        own = [record for record in records if record.table_id == id_]
+        newest = max(own, key=lambda record: record.snapshot, default=None)
+        last = (None, None, None, 0, None)
+        if newest is not None:
+            times = (_moment(newest.created_us), _moment(newest.expires_us))
+            last = (newest.snapshot, *times, len(own), newest.metadata)  # type: ignore[assignment]
+        yield (table.schema, table.name, options.is_enabled, options.format_version, reason, *last)
+
+
 _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "jobs": _jobs,
     "job_stages": _job_stages,
@@ -308,5 +330,6 @@ _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "layouts": _layouts,
     "segments": _segments,
     "cache": _cache,
+    "iceberg_tables": _iceberg_tables,
     "events": _events,
 }

@@ -125,6 +125,8 @@ class Table:
     access: Access = Access()  # noqa: RUF009 - a value
     # Those that are going to replace it in turn: a transaction block rewrites the rows more than once.
     later_primaries: tuple[Index, ...] = ()
+    # The storage parameters that are set, by name.
+    parameters: tuple[tuple[str, str], ...] = ()
 
     @property
     def full_name(self) -> str:

@@ -130,6 +130,7 @@ ACTIONS: dict[type[t.AlterAction], tuple[Need, ...]] = {
     t.RenameConstraint: _NOTHING,
     t.RenameTable: (_CREATE_ITS,),
     t.SetColumnSetting: _NOTHING,
+    t.SetParameters: _NOTHING,
     t.SetDefault: _NOTHING,
     t.SetExpression: _NOTHING,
     t.SetIdentity: _NOTHING,

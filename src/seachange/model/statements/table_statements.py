@@ -163,6 +163,7 @@ class CreateTable:
     if_not_exists: bool = False
     rules: tuple[RuleDefinition, ...] = ()
     likes: tuple[LikeClause, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +366,13 @@ class KeepAsItIs:
 
 
 @dataclass(frozen=True, slots=True)
+class SetParameters:
+    """SET and RESET of storage parameters that have an effect; None: the default."""
+
+    parameters: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AddRowId:
     """Not a statement of its own: the planner numbers the rows before their table loses its primary key."""
 
@@ -395,6 +403,7 @@ AlterAction = (
     | ValidateConstraint
     | AlterPrimaryKey
     | KeepAsItIs
+    | SetParameters
     | AddRowId
     | DropRowId
 )

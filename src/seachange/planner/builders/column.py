@@ -260,6 +260,15 @@ def set_column_setting(draft: Draft, table_id: TableId, action: statements.SetCo
         draft.drop(old)
 
 
+def set_parameters(draft: Draft, table_id: TableId, action: statements.SetParameters) -> None:
+    for name, value in action.parameters:
+        old = draft.only(elements.TableParameter, table_id=table_id, name=name)
+        if value is not None:
+            draft.replace(old, elements.TableParameter(table_id, name, value))
+        elif old is not None:
+            draft.drop(old)
+
+
 def set_not_null(draft: Draft, table_id: TableId, action: statements.SetNotNull) -> None:
     column_id = draft.column(table_id, action.name)
     if draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
@@ -302,4 +311,5 @@ ACTIONS: dict[type, Callable[..., None]] = {
     statements.SetNotNull: set_not_null,
     statements.DropNotNull: drop_not_null,
     statements.KeepAsItIs: keep_as_it_is,
+    statements.SetParameters: set_parameters,
 }

@@ -34,6 +34,8 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
     table_id = TableId(DescriptorId(next(draft.ids)))
     draft.add(elements.TableElement(table_id))
     draft.add(elements.NamespaceElement(table_id, ObjectKind.TABLE, draft.database, schema, name))
+    for parameter, value in statement.parameters:
+        draft.add(elements.TableParameter(table_id, parameter, value))
     for definition in statement.columns:
         if draft.select(elements.ColumnName, table_id=table_id, name=definition.name):
             raise errors.DuplicateColumn(name=definition.name)

@@ -19,12 +19,13 @@ from seachange.planner.elements.column import put_columns, take_columns
 from seachange.planner.elements.constraint import put_constraints, take_constraints
 from seachange.planner.elements.index import put_indexes, take_indexes
 from seachange.planner.elements.rule import CONSTRAINTS, INDEXES, Adding, Dropping, Moment, Rule, RuleOrder
-from seachange.planner.elements.spec import ElementNaming, ElementSpec, ObjectForm, Parts, Topic
+from seachange.planner.elements.spec import ElementNaming, ElementSpec, Host, ObjectForm, Parts, Topic
 from seachange.planner.lifecycles.seachange import SIMPLE
 
 
 def _take(table: Table) -> Parts:
-    return take_columns(table) | take_indexes(table) | take_constraints(table)
+    parameters: Parts = {elements.TableParameter(table.id, *each): State.PUBLIC for each in table.parameters}
+    return take_columns(table) | take_indexes(table) | take_constraints(table) | parameters
 
 
 def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]
         "next_constraint_id": max(*used_constraints, before.next_constraint_id if before is not None else 1, 0),
         "next_primary": coming[0] if coming else None,
         "later_primaries": tuple(coming[1:]),
+        "parameters": tuple(sorted((e.name, e.value) for e in parts if isinstance(e, elements.TableParameter))),
     }
 
 
@@ -60,6 +62,13 @@ def _layouts(before: Table | None, columns: tuple[Column, ...]) -> tuple[Layout,
 TABLE = Topic(
     specs=(
         ElementSpec(
+            elements.TableParameter,
+            SIMPLE,
+            "storage parameter of table",
+            host=Host((elements.TableElement,), ("table_id",)),
+            since=2,
+        ),
+        ElementSpec(
             elements.TableElement,
             SIMPLE,
             "table",
@@ -74,7 +83,7 @@ TABLE = Topic(
             reason="a part is a part of a descriptor",
             first=Adding((elements.TableElement,), Status.PUBLIC),
             order=RuleOrder.BEFORE,
-            then=Adding((elements.ColumnElement, *INDEXES, *CONSTRAINTS), Moment.FIRST),
+            then=Adding((elements.ColumnElement, elements.TableParameter, *INDEXES, *CONSTRAINTS), Moment.FIRST),
             join=("table_id",),
         ),
         Rule(

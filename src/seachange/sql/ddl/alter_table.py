@@ -60,8 +60,9 @@ def _read_action(reader: Reader) -> statements.AlterAction:
     for words, read in _ACTIONS:
         if reader.take(*words):
             return read(reader)
-    if take_table_storage(reader):
-        return statements.KeepAsItIs()
+    storage = take_table_storage(reader)
+    if storage is not None:
+        return storage
     word = reader.plain()
     if word in _UNSUPPORTED:
         raise errors.FeatureNotSupported(

@@ -71,7 +71,8 @@ def _read_create(reader: Reader, unique: bool) -> CreateIndex:
     keys = _read_keys(reader)
     include = reader.names() if reader.take("include") else ()
     distinct = read_nulls_distinct(reader)
-    take_storage(reader)
+    if kept := take_storage(reader):
+        raise errors.UndefinedObject(kind="storage parameter of an index", name=kept[0][0])
     where = compile_expression(_rest(reader), PREDICATE) if reader.take("where") else None
     if not reader.at_end:
         raise errors.FeatureNotSupported(feature="an option of CREATE INDEX", instead="")

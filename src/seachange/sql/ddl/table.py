@@ -79,7 +79,7 @@ def _read_table(reader: Reader, take_option: Callable[[], None]) -> statements.C
     if not reader.at_symbol("("):
         raise _refuse_form(reader)
     columns, constraints, likes = _read_elements(reader)
-    take_storage(reader)
+    parameters = take_storage(reader)
     take_option()
     if not reader.at_end:
         raise _refuse_form(reader)
@@ -94,6 +94,7 @@ def _read_table(reader: Reader, take_option: Callable[[], None]) -> statements.C
         if_not_exists,
         tuple(constraints.rules),
         tuple(likes),
+        parameters,
     )
 
 

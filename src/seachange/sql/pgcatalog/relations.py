@@ -76,6 +76,7 @@ def pg_class(facts: Facts) -> Rows:
             row["relchecks"] = sum(isinstance(c, Check) for c in shown_constraints(relation))
             referred = any(key.parent == relation.id for table in facts.tables for key in table.foreign_keys)
             row["relhastriggers"] = bool(relation.foreign_keys) or referred
+            row["reloptions"] = [f"{name}={value}" for name, value in relation.parameters] or None
         row["relhasrules"] = kind == "v"
         yield row
     for table, index in facts.indexes:

@@ -28,6 +28,8 @@ segments table_schema:text table_name:text index_name:text segment_id:int8 kind:
     seq:int8 rows:int8 size_bytes:int8
 cache store:text folder:text size_max_bytes:int8 files:int8 pinned_files:int8 size_bytes:int8 hits:int8 misses:int8
     downloaded_bytes:int8 uploaded_bytes:int8 evictions:int8
+iceberg_tables table_schema:text table_name:text enabled:bool format:int8 reason:text snapshot:int8
+    exported:timestamptz expires:timestamptz snapshots:int8 metadata_location:text
 events moment:timestamptz job_id:int8 seq:int8 event:text
 """
 

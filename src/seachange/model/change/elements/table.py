@@ -1,4 +1,4 @@
-"""The element of tables; columns, indexes and constraints are topics of their own."""
+"""The elements of tables; columns, indexes and constraints are topics of their own."""
 
 from __future__ import annotations
 
@@ -12,4 +12,13 @@ class TableElement:
     table_id: TableId
 
 
-TableTopic = TableElement
+@dataclass(frozen=True, slots=True)
+class TableParameter:
+    """A storage parameter that is set."""
+
+    table_id: TableId
+    name: str
+    value: str
+
+
+TableTopic = TableElement | TableParameter
