@@ -139,3 +139,22 @@ def test_constraint_of_a_column_that_the_block_has_added(sessions: Sessions, kin
     assert rows(other, "select id, z from a where id in (1, 200, 300) order by id") == [(1, 3), (200, 3), (300, 3)]
     assert is_valid(other, "k")
     assert inspect(block.node) == []
+
+
+def test_foreign_key_after_a_column_does_not_check_rows_of_the_block(sessions: Sessions):
+    """It is known to other sessions before COMMIT, which publishes it together with the column."""
+    block, other = sessions
+    begin(block)
+    block.execute("insert into a values (200, 55, 'own')")
+    block.execute("alter table a add column n int default 1")
+    block.execute(ADDED["foreign key"][0])
+    other.node.read_head()
+    table = next(t for t in other.node.epoch.schemas.newest.by_id.values() if t.name == "a")
+    assert [(key.name, key.state.value) for key in table.foreign_keys] == [("k", "WRITE_ONLY")]
+    with refused("23503"):
+        block.execute("savepoint s; insert into a values (201, 55, 'own')")
+    block.execute("rollback to s; commit")
+    assert rows(other, "select x, n from a where id = 200") == [(55, 1)]
+    with refused("23503"):
+        other.execute("insert into a values (301, 55, 'other')")
+    assert inspect(block.node) == []

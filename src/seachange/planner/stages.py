@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import FALLIBLE, OpType
@@ -105,6 +106,21 @@ def progress_after(graph: Graph, stages: Sequence[Stage]) -> Progress:
     return Progress(tuple(statuses), frozenset(open_))
 
 
+def _awaited_first(graph: Graph) -> set[int]:
+    """Steps that everybody has to know before one that cannot be reverted: else a part of the publication would come
+    before it, and the rest after everybody has seen that part."""
+    nodes = graph.nodes
+    pairs = (pair for path in graph.paths for pair in pairwise(path))
+    return {
+        before
+        for before, node in pairs
+        if nodes[before].step.revertible
+        and nodes[node].step.fenced
+        and nodes[node].step.op is OpType.MUTATION
+        and not nodes[node].step.revertible
+    }
+
+
 class _Builder:
     """What has been done so far: `done` holds nodes of earlier stages, `taken` those of the one that is being built."""
 
@@ -116,6 +132,7 @@ class _Builder:
         self._taken: dict[int, None] = {}
         self._descriptors = [descriptor_of(target.element) for target in graph.targets]
         self._fallible_left = sum(node.step.op in FALLIBLE for node in graph.nodes)
+        self._awaited = _awaited_first(graph)
 
     @property
     def is_done(self) -> bool:
@@ -182,7 +199,7 @@ class _Builder:
         node = self._graph.nodes[number]
         if node.step.op is not type_:
             return False
-        if not node.step.revertible and self._fallible_left:
+        if not node.step.revertible and (self._fallible_left or self._awaited):
             return False
         # The status that it starts from must have been seen by everybody, so it must be older than this stage.
         return not (node.step.fenced and self._is_fresh(number))
@@ -210,6 +227,7 @@ class _Builder:
         self._unfenced -= set(raises)
         self._unfenced |= set(publishes)
         self._done |= set(self._taken)
+        self._awaited -= set(self._taken)
         self._taken = {}
         if publication and phase is Phase.STATEMENT:
             phase = Phase.PRE_COMMIT
