@@ -77,30 +77,14 @@ def test_rows_are_rewritten_after_a_query(sql: str, twins: Twins):
     assert alone.sqlstate == ""
 
 
-# The values of rows that are gone since the snapshot are not known (0A000).
-DRAWN_AFTER_QUERY = frozenset(
-    {
-        "alter table t add column n uuid default gen_random_uuid()",
-        "alter table t add column n uuid not null default gen_random_uuid()",
-        "alter table t add column n uuid unique default gen_random_uuid()",
-        "alter table bag add column id serial primary key",
-        "alter table bag add column id uuid primary key default gen_random_uuid()",
-        "alter table t add column n serial",
-        "alter table t add column n bigint generated always as identity",
-        "alter table child drop constraint child_pkey",
-        "alter table child drop column id",
-    }
-)
-# What a block rejects, by what it begins with.
-REJECTED: dict[tuple[str, ...], dict[str, str]] = {
-    ("begin",): CONCURRENT,
-    ("begin isolation level repeatable read", "select count(*) from t"): CONCURRENT
-    | dict.fromkeys(DRAWN_AFTER_QUERY, NOT_SUPPORTED),
+BEGINNINGS = {
+    "read committed": ("begin",),
+    "repeatable read": ("begin isolation level repeatable read", "select count(*) from t"),
 }
 
 
-@pytest.mark.parametrize(("begin", "rejected"), REJECTED.items(), ids=["read committed", "repeatable read"])
-def test_every_statement_over_rows(begin: tuple[str, ...], rejected: dict[str, str], node: Node):
+@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_every_statement_over_rows(begin: tuple[str, ...], node: Node):
     """Whatever works alone works in a block; `test_all_statements` compares what it does."""
     found = {}
     with closing(Session(node)) as session:
@@ -111,7 +95,7 @@ def test_every_statement_over_rows(begin: tuple[str, ...], rejected: dict[str, s
             except errors.Error as error:
                 found[sql] = error.sqlstate
             session.execute("rollback")
-    assert found == rejected
+    assert found == CONCURRENT
 
 
 @pytest.mark.slow
@@ -120,9 +104,7 @@ def test_all_statements(twins: Twins):
         alone, together = twins.compare(sequel)
         assert together == alone, alone.describe(together)
         alone, together = twins.compare_after_query(sequel)
-        rejected = NOT_SUPPORTED if sequel.statements[0] in DRAWN_AFTER_QUERY else ""
-        assert together.sqlstate == rejected, alone.describe(together)
-        assert together == alone or rejected, alone.describe(together)
+        assert together == alone, alone.describe(together)
 
 
 def judge(sequels: Sequence[Sequel], twins: Twins) -> Counter[str]:

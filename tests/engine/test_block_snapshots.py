@@ -1,9 +1,10 @@
 """Changes that rewrite the rows of a table inside a transaction block that keeps its snapshot: it sees the old rows in
 the new shape."""
 
+from collections.abc import Callable
+
 import pytest
 
-from seachange import errors
 from seachange.engine.session.session import Session
 from tests.engine.blocks import ROWS, begin, ids, indexes, jobs, refused, rows
 from tests.engine.test_block_conversions import TO_TEXT, column_type, is_at_rest
@@ -12,6 +13,7 @@ from tests.support.judge import inspect
 pytestmark = pytest.mark.either_catalog
 
 LEVELS = ["repeatable read", "serializable"]
+Begin = Callable[[Session, str], None]
 
 
 def take_snapshot(block: Session, level: str = LEVELS[0]) -> None:
@@ -315,22 +317,18 @@ def test_rows_of_the_snapshot_have_to_fit(sessions: tuple[Session, Session], unf
     assert inspect(block.node) == []
 
 
+@pytest.mark.parametrize("begins", [take_snapshot, begin], ids=["after a query", "at first"])
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("sql", ["add n uuid default gen_random_uuid()", "add n float8 not null default random()"])
-def test_drawn_values_are_refused_before_anything_is_published(sessions: tuple[Session, Session], sql: str, level: str):
+def test_drawn_values_are_kept_by_the_next_change(sessions: tuple[Session, Session], level: str, begins: Begin):
     block, other = sessions
-    take_snapshot(block, level)
-    with pytest.raises(errors.FeatureNotSupported) as caught:
-        block.execute(f"alter table a {sql}")
-    assert "draws values for the rows of a" in str(caught.value)
-    assert jobs(other) == []
-    block.execute("rollback")
-    # The first statement decides what is seen.
-    begin(block, level)
-    block.execute(f"alter table a {sql}")
+    begins(block, level)
+    block.execute("alter table a add n float8 not null default random()")
+    drawn = rows(block, "select id, n from a order by id")
     block.execute(TO_TEXT)
     assert rows(block, "select count(distinct n), max(x) from a") == [(ROWS, "v9")]
+    assert rows(block, "select id, n from a order by id") == drawn
     block.execute("commit")
+    assert rows(other, "select id, n from a order by id") == drawn
     assert inspect(block.node) == []
 
 

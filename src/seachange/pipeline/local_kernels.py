@@ -91,12 +91,14 @@ class LocalPipeline:
             self._built.update({(generation.index_id, at): generation for generation in built})
             return built
 
-    def copy(self, source: IndexSource, target: BuiltIndex, at: Seq) -> Built:
+    def copy(
+        self, source: IndexSource, target: BuiltIndex, at: Seq, resolve_default: ResolveDefault = keep_default
+    ) -> Built:
         """Builds an index that is never attached: the files belong to the caller."""
         with self.hold(at), self._kernel_context() as (kernel_context, reserved):
             self._check_fit(source, [target], at)
             executor = self._executor(kernel_context, ignore_progress)
-            (built,) = backfill(source, [target], executor, self.warehouse, (), lambda unit: None)
+            (built,) = backfill(source, [target], executor, self.warehouse, (), lambda unit: None, resolve_default)
             # Sorted runs that were merged have gone into other files.
             kept = {member.segment.id for member in built.members}
             self.catalog.abandon_segments(self.epoch, sorted(reserved - kept))

@@ -7,7 +7,8 @@ of the other one, under the rows of the block, and goes with the transaction.
 
 **Invariant:** a row that the block reads in the new shape is the row of its snapshot, with the values that the change
 computes for it; one that the block has written before is not in the copy. Where a row of the snapshot has no such value
-or key, or where values are drawn, the statement fails before anything is published.
+or key, the statement fails before anything is published. Values that are drawn are those that the row of the same key
+has got in the new primary index, so the copy is made after that.
 
 **Invariant:** what others have changed between the snapshot and the new primary index conflicts with what the block
 writes to these rows, or relies on, though no commit of theirs names a key of the new index.
@@ -27,14 +28,14 @@ from seachange.engine.buffer.block_changes import PastRows
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.bulk.local_pipeline import local_pipeline
 from seachange.model.change.work import Built
-from seachange.model.ids import IndexId, Seq
+from seachange.model.ids import ColumnId, IndexId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.segments import Generation, GenerationMember, IndexContents
 from seachange.pipeline.kernels.overlay import OwnWrites, keys_written
-from seachange.pipeline.kernels.rebuild import draws_values
+from seachange.pipeline.kernels.rebuild import ResolveDefault, draw_nothing, draws_values, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
-from seachange.pipeline.kernels.source import NOT_ATTACHED, IndexSource, open_image
+from seachange.pipeline.kernels.source import NOT_ATTACHED, IndexSource, LaterValues, open_image
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.storage.arrow import column_name
 from seachange.storage.image import IndexImage
@@ -45,6 +46,16 @@ _NO_HASHES: Hashes = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
+class RowsToCopy:
+    """The rows of a table as of the snapshot, in the shape before the change; `table` is the version after it, of which
+    some columns have `drawn` values."""
+
+    table: Table
+    source: IndexSource
+    drawn: frozenset[ColumnId]
+
+
+@dataclass(frozen=True, slots=True)
 class CopiedRows:
     """The rows of a table as of the snapshot, in files that have the columns of the new version."""
 
@@ -52,37 +63,52 @@ class CopiedRows:
     built: Built
 
 
-def check_computable(txn: TransactionState, versions: Sequence[Descriptor | None]) -> None:
-    before, after = versions[0], versions[-1]
-    if not isinstance(before, Table) or not isinstance(after, Table) or before.primary.id == after.primary.id:
-        return
-    for column in _rewritten(versions, after).columns:
-        if column.id not in before.column_by_id and draws_values(column):
-            raise errors.FeatureNotSupported(
-                feature=f"a change that draws values for the rows of {before.name}, in a {txn.isolation.value} "
-                "transaction that has taken its snapshot,",
-                instead="Make it the first statement of the transaction, or use READ COMMITTED.",
-            )
-
-
-def copy_rows(
+def rows_to_copy(
     txn: TransactionState, versions: Sequence[Descriptor | None], own: Mapping[IndexId, OwnWrites]
-) -> CopiedRows | None:
+) -> RowsToCopy | None:
     """None if the change leaves the rows where they are."""
     before, after = versions[0], versions[-1]
     if not isinstance(before, Table) or not isinstance(after, Table) or before.primary.id == after.primary.id:
         return None
     table, at = _rewritten(versions, after), txn.snapshot.seq
+    drawn = frozenset(c.id for c in table.columns if c.id not in before.column_by_id and draws_values(c))
+    if drawn and before.primary.key != after.primary.key:
+        raise errors.FeatureNotSupported(
+            feature=f"a change that draws values for the rows of {before.name} and gives them another key, in a "
+            f"{txn.isolation.value} transaction that has taken its snapshot,",
+            instead="Draw the values by a statement of its own, or use READ COMMITTED.",
+        )
     parts = txn.block.image(table, table.primary, at).parts(at)
     written = own.get(table.primary.id)
     hidden = keys_written(table, written) if written is not None else None
-    source = IndexSource(table, table.primary, NOT_ATTACHED, parts, hidden)
+    return RowsToCopy(after, IndexSource(table, table.primary, NOT_ATTACHED, parts, hidden), drawn)
+
+
+def copy_rows(txn: TransactionState, rows: RowsToCopy, resolve_default: ResolveDefault = keep_default) -> CopiedRows:
     pipeline = local_pipeline(txn.parts, txn.epoch, txn.client.interrupts)
-    built = pipeline.copy(source, BuiltIndex(after, after.primary), at)
+    target = BuiltIndex(rows.table, rows.table.primary)
+    built = pipeline.copy(rows.source, target, txn.snapshot.seq, resolve_default)
     txn.block.copied += [member.segment.id for member in built.members]
-    copied = CopiedRows(after, built)
+    copied = CopiedRows(rows.table, built)
     _check_keys(txn, copied)
     return copied
+
+
+def copy_drawn(txn: TransactionState, rows: RowsToCopy, now: Table, since: Seq) -> CopiedRows:
+    """With the values that rows of the same key have by now, in the version that is planned with. A row that has gone
+    since gets values that no other session will see."""
+    parts = txn.epoch.image(now, now.primary, since).parts(since)
+    drawn = LaterValues(IndexSource(now, now.primary, NOT_ATTACHED, parts), rows.drawn)
+    source, key, warehouse = rows.source, now.primary.key, txn.parts.warehouse
+    then = source.scan([source.table.column_by_id[c] for c in key], source.parts, warehouse, "then")
+    still = drawn.scan(key, warehouse, "still")
+    same = " AND ".join(f"a.{column_name(c)} = b.{column_name(c)}" for c in key)
+    sql = f"SELECT 1 FROM ({then.sql}) a ANTI JOIN ({still.sql}) b ON {same} LIMIT 1"  # noqa: S608 - named by id
+    query = DuckQuery(sql, {**then.parameters, **still.parameters}, {**then.relations, **still.relations})
+    pipeline = local_pipeline(txn.parts, txn.epoch, txn.client.interrupts)
+    # A sequence is not moved on for nothing.
+    resolve_default = pipeline.resolve_default if _ask(txn, query) else draw_nothing
+    return copy_rows(txn, replace(rows, source=replace(source, drawn=drawn)), resolve_default)
 
 
 def _rewritten(versions: Sequence[Descriptor | None], after: Table) -> Table:

@@ -22,7 +22,7 @@ from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.block_stages import follow_children, note_children
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.own_rows import has_own_rows
-from seachange.engine.transaction.past_rows import CopiedRows, check_computable, copy_rows, note_changed, show_copy
+from seachange.engine.transaction.past_rows import copy_drawn, copy_rows, note_changed, rows_to_copy, show_copy
 from seachange.engine.transaction.rebase import Rebase
 from seachange.model.change.elements import (
     CheckConstraint,
@@ -124,16 +124,18 @@ class StagedChanges:
         # A transaction that has read nothing yet takes its snapshot after the change.
         has_begun = self.state.has_begun
         keeps_snapshot = has_begun and self.state.isolation is not Isolation.READ_COMMITTED
-        for versions in outcome if keeps_snapshot else ():
-            check_computable(self.state, versions)
         for versions in outcome:
             self.definitions.declare(versions[0], versions[-1])
-        copies = self._copy_rows(outcome) if keeps_snapshot else {}
+        # The rows of the snapshot are not in a primary index that is built now.
+        own = self._own_writes()
+        found = [rows_to_copy(self.state, versions, own) for versions in outcome] if keeps_snapshot else []
+        to_copy = {rows.table.primary.id: rows for rows in found if rows is not None}
+        copies = {id_: copy_rows(self.state, rows) for id_, rows in to_copy.items() if not rows.drawn}
         job, head = self._run_children(text, plan, first)
         tables = [[table for table in versions if isinstance(table, Table)] for versions in outcome]
         ends = [(versions[0], versions[-1]) for versions in tables if versions]
         new = (i.id for before, after in ends for i in after.indexes if i.id not in before.index_by_id)
-        built = {index_id: head for index_id in new if index_id not in copies}
+        built = {index_id: head for index_id in new if index_id not in to_copy}
         self.state.block.add(job, built, has_children(plan))
         self._declare_constraints(job)
         for created in (versions[-1] for versions in outcome if versions[0] is None):
@@ -148,12 +150,14 @@ class StagedChanges:
             published = self.state.epoch.schema(head).by_id[before.id]
             after = follow_published(replace(after, version=before.version + 1), published)
             self.state.pending.publish(before, after, published)
-            if after.primary.id in copies:
-                show_copy(self.state, copies[after.primary.id], after, head)
+            rows = to_copy.get(after.primary.id)
+            if rows is not None:
+                copied = copies.get(after.primary.id) or copy_drawn(self.state, rows, after, head)
+                show_copy(self.state, copied, after, head)
             changes.append((before, (*passed, after)))
         self.rebase.adopt(changes, head)
         for _, (*_, after) in changes:
-            if after.primary.id in copies:
+            if after.primary.id in to_copy:
                 note_changed(self.state, after)
         if plan.sequel is not None:
             for _, (*_, after) in changes:
@@ -162,11 +166,6 @@ class StagedChanges:
         if not has_begun:
             self.state.snapshot.look_again()
         self.definitions.fence(plan.change.fenced)
-
-    def _copy_rows(self, outcome: Sequence[Sequence[Descriptor | None]]) -> dict[IndexId, CopiedRows]:
-        """The rows of the snapshot are not in a primary index that is built now."""
-        found = [copy_rows(self.state, versions, self._own_writes()) for versions in outcome]
-        return {copied.table.primary.id: copied for copied in found if copied is not None}
 
     def _own_writes(self) -> dict[IndexId, OwnWrites]:
         buffers = self.state.buffer.indexes.items()

@@ -17,7 +17,7 @@ import xxhash
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.change.work import Built
-from seachange.model.ids import Epoch, GenerationId, IndexId, Seq
+from seachange.model.ids import ColumnId, Epoch, GenerationId, IndexId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.segments import IndexContents
@@ -55,13 +55,15 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class IndexSource:
     """`table` is the version at the sequence, with the primary index whose key the entries of `index` end with. Entries
-    of rows whose primary keys are among those of `hidden` are left out by a scan."""
+    of rows whose primary keys are among those of `hidden` are left out by a scan; `drawn` has values that rows of the
+    same primary key got later."""
 
     table: Table
     index: Index
     generation_id: GenerationId
     parts: SnapshotParts
     hidden: IndexSource | None = None
+    drawn: LaterValues | None = None
 
     @property
     def rows(self) -> int:
@@ -73,16 +75,26 @@ class IndexSource:
 
     def scan(self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
         """A scan of some columns, named by their ids."""
-        if self.hidden is None:
+        if self.hidden is None and self.drawn is None:
             return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
         key = [self.table.column_by_id[c] for c in self.table.primary.key]
         read = list(dict.fromkeys([*columns, *key]))
-        rows = plan_columns(self.table, self.index, read, parts, warehouse, prefix)
-        gone = self.hidden.scan(key, self.hidden.parts, warehouse, f"{prefix}_hidden")
-        names = ", ".join(f"r.{column_name(c.id)}" for c in columns)
-        same = " AND ".join(f"r.{column_name(c.id)} = h.{column_name(c.id)}" for c in key)
-        sql = f"SELECT {names} FROM ({rows.sql}) r ANTI JOIN ({gone.sql}) h ON {same}"  # noqa: S608 - named by id
-        return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
+        scans = [plan_columns(self.table, self.index, read, parts, warehouse, prefix)]
+        same = " AND ".join(f"r.{column_name(c.id)} = o.{column_name(c.id)}" for c in key)
+        sql = f"FROM ({scans[0].sql}) r"
+        if self.hidden is not None:
+            gone = self.hidden.scan(key, self.hidden.parts, warehouse, f"{prefix}_hidden")
+            scans.append(gone)
+            sql = f"FROM (SELECT r.* {sql} ANTI JOIN ({gone.sql}) o ON {same}) r"
+        drawn = self.drawn.columns if self.drawn is not None else frozenset[ColumnId]()
+        if self.drawn is not None:
+            values = self.drawn.scan(self.table.primary.key, warehouse, f"{prefix}_drawn")
+            scans.append(values)
+            sql = f"{sql} LEFT JOIN ({values.sql}) o ON {same}"
+        names = ", ".join(f"{'o' if c.id in drawn else 'r'}.{column_name(c.id)}" for c in columns)
+        parameters = {name: value for scan in scans for name, value in scan.parameters.items()}
+        relations = {name: rows for scan in scans for name, rows in scan.relations.items()}
+        return Scan(f"SELECT {names} {sql}", parameters, relations)
 
     def units(self, rows_max: int = UNIT_ROWS_MAX, bytes_max: int = UNIT_BYTES_MAX) -> list[Unit]:
         """Groups of files, and one unit for the inline rows."""
@@ -116,6 +128,18 @@ def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Itera
         rows, size = rows + live, size + file.segment.size_bytes
     if group:
         yield group
+
+
+@dataclass(frozen=True, slots=True)
+class LaterValues:
+    """A primary index with the same key, and the columns whose values are taken from it."""
+
+    source: IndexSource
+    columns: frozenset[ColumnId]
+
+    def scan(self, key: Sequence[ColumnId], warehouse: Warehouse, prefix: str) -> Scan:
+        known = self.source.table.column_by_id
+        return self.source.scan([known[c] for c in (*key, *sorted(self.columns))], self.source.parts, warehouse, prefix)
 
 
 def seen_through(table: Table, primary_id: IndexId | None) -> Table:
