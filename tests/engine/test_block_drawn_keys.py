@@ -206,21 +206,88 @@ def test_second_column_after_a_lost_key_has_no_key(sessions: Sessions):
     assert inspect(block.node) == []
 
 
-def test_block_that_goes_back_past_moved_rows_keeps_its_changes(sessions: Sessions):
-    """Rows are not moved after a savepoint if the block has changed the table before it."""
-    block, other = sessions
+EARLIER = {
+    "column": "alter table a add m int default 5",
+    "index": "create index on a (x, y)",
+    "foreign key": "alter table a add foreign key (x) references p",
+    "child": "alter table c add m int default 5",
+}
+
+
+def change_before(block: Session, earlier: str) -> None:
+    """The table, or one that refers to it, is changed, then rows, then a savepoint is set."""
+    block.execute("create table p (id int primary key)")
+    block.execute("insert into p select i from generate_series(1, 300) g (i)")
     begin(block)
-    block.execute("alter table a add m int default 5")
-    block.execute("update a set m = 6 where id = 3")
+    block.execute(EARLIER[earlier])
+    write_own(block, bulk=False)
+    block.execute("insert into c values (3, 9)")
     block.execute("savepoint s")
-    block.execute("alter table a add n serial")
-    block.execute("rollback to s")
-    other.execute("update a set y = 'other' where id = 5")
-    block.execute("update a set m = 7 where id = 5")
+
+
+@pytest.mark.parametrize("change", [ADDED["serial unique"][0], LOST[0]])
+@pytest.mark.parametrize("earlier", EARLIER)
+def test_values_are_drawn_after_other_changes_and_a_savepoint(sessions: Sessions, earlier: str, change: str):
+    block, other = sessions
+    change_before(block, earlier)
+    block.execute(change)
+    block.execute("update a set y = 'late' where x = 8")
+    other.execute("update a set y = 'other' where x = 5")
     block.execute("commit")
-    assert rows(other, "select id, y, m from a where id in (3, 4, 5) order by id") == [
-        (3, "r3", 6),
-        (4, "r4", 5),
-        (5, "other", 7),
+    assert rows(other, "select x, y from a where x in (3, 4, 5, 8, 100) order by x") == [
+        (3, "own"),
+        (5, "other"),
+        (8, "late"),
+        (100, "own"),
     ]
+    if "serial" in change:
+        assert rows(other, "select count(distinct n) from a") == [(ROWS,)]
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("earlier", EARLIER)
+def test_block_goes_back_past_rows_that_it_has_moved(sessions: Sessions, earlier: str):
+    """More than once: the rewritten rows stay, and the block's own rows follow them each time."""
+    block, other = sessions
+    change_before(block, earlier)
+    for change in (ADDED["serial unique"][0], LOST[0]):
+        block.execute(change)
+        block.execute("update a set y = 'undone' where x in (3, 8)")
+        block.execute("rollback to s")
+        assert rows(block, "select x, y from a where x in (3, 8, 100) order by x") == [
+            (3, "own"),
+            (8, "r8"),
+            (100, "own"),
+        ]
+    other.execute("update a set y = 'other' where x = 5")
+    with refused("23503"):
+        block.execute("delete from a where id = 9")
+    block.execute("rollback to s")
+    block.execute("update a set y = y || '!' where x in (7, 100)")
+    block.execute("commit")
+    assert rows(other, "select id, y from a where x in (3, 4, 5, 7, 8, 100) order by id") == [
+        (3, "own"),
+        (5, "other"),
+        (7, "r7!"),
+        (8, "r8"),
+        (100, "own!"),
+    ]
+    if "default 5" in EARLIER[earlier]:
+        assert rows(other, f"select min(m), max(m) from {'a' if earlier == 'column' else 'c'}") == [(5, 5)]
+    for bad in ("insert into a (id) values (7)", "delete from a where id = 9"):
+        with refused("23505" if "insert" in bad else "23503"):
+            other.execute(bad)
+    assert inspect(block.node) == []
+
+
+def test_parent_that_goes_after_the_rows_were_moved_fails_the_block(sessions: Sessions):
+    block, other = sessions
+    change_before(block, "column")
+    block.execute(ADDED["serial unique"][0])
+    block.execute("rollback to s")
+    other.execute("delete from a where id = 9")
+    with refused("40001"):
+        block.execute("update a set y = 'own' where id = 7; commit")
+    block.execute("rollback")
+    assert rows(other, "select count(*) from a") == [(ROWS - 1,)]
     assert inspect(block.node) == []

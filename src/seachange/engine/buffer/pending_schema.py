@@ -163,12 +163,10 @@ class PendingSchema:
         before, after = self._changes[id_]
         if before is not None and before.version != published.version:
             is_labelled = self.is_labelled(id_)
-            if after is not None and _relies_on_replaced(before, after, published):
-                raise errors.SerializationFailure(detail=f"the rows of {after.name} have been rewritten")
             if after is not None:
                 after = _with_labels(before, after, published)
-            if isinstance(after, Table) and isinstance(published, Table):
-                after = follow_published(after, published)
+            if isinstance(before, Table) and isinstance(after, Table) and isinstance(published, Table):
+                after = follow_published(_with_replaced(before, after, published), published)
             if is_labelled and after is not None:
                 self._labelled.append(after)
             self._changes[id_] = (published, after)
@@ -286,15 +284,20 @@ class PendingSchema:
         return tuple(GenerationChange(index_id, None, None, ()) for index_id in created)
 
 
-def _relies_on_replaced(before: Descriptor, after: Descriptor, published: Descriptor) -> bool:
-    """Whether a pending version has a primary index, or refers to one, that child transactions have replaced."""
-    if not isinstance(before, Table) or not isinstance(after, Table) or not isinstance(published, Table):
-        return False
-    is_same = published.primary.id in (before.primary.id, after.primary.id)
+def _with_replaced(before: Table, after: Table, published: Table) -> Table:
+    """A pending version with the primary indexes that child transactions have put in the place of its own one, and of
+    those that it refers to."""
+    if after.primary.id == before.primary.id != published.primary.id:
+        if after.primary.key != published.primary.key:
+            raise errors.SerializationFailure(detail=f"the rows of {after.name} have been rewritten")
+        after = replace(after, primary=replace(after.primary, id=published.primary.id))
     known = {key.id: key.parent_index for key in before.foreign_keys}
-    replaced = {key.id: key.parent_index for key in published.foreign_keys if key.parent_index != known.get(key.id)}
-    stale = any(key.id in replaced and key.parent_index == known.get(key.id) for key in after.foreign_keys)
-    return not is_same or stale
+    now = {key.id: key.parent_index for key in published.foreign_keys if key.parent_index != known.get(key.id)}
+    stale = {key.id for key in after.foreign_keys if key.id in now and key.parent_index == known.get(key.id)}
+    if not stale:
+        return after
+    keys = (replace(key, parent_index=now[key.id]) if key.id in stale else key for key in after.foreign_keys)
+    return replace(after, foreign_keys=tuple(keys))
 
 
 def _with_labels(before: Descriptor | None, after: Descriptor, published: Descriptor) -> Descriptor:

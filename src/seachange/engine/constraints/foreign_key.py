@@ -364,6 +364,9 @@ class ForeignKeys:
         parent = self._txn.schema.table_by_id(key.parent)
         if parent is None:
             raise errors.Bug(detail=f"the table that {key.name} refers to does not exist")
+        if key.parent_index not in parent.index_by_id:
+            # The transaction has changed the parent itself, and its rows could not follow those of the child.
+            raise errors.SerializationFailure(detail=f"the rows of {parent.name} have been rewritten")
         return parent
 
     def missing_parent(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:

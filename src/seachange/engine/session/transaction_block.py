@@ -165,7 +165,7 @@ class TransactionBlock:
         point = self._savepoints.back_to(name)
         if self._state.transaction is None:
             raise errors.Bug(detail="a savepoint without a transaction")
-        self._state.transaction.undo.back_to(point.mark)
+        self._state.transaction.roll_back_to(point.mark)
         self._settings.restore(point.settings)
         self._cursors.restore(point.cursors)
         self._state.read_only = point.read_only

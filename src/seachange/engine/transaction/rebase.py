@@ -122,6 +122,22 @@ class Rebase:
             moves.append(Move(before, versions, fit.seq if fit is not None else self._txn.snapshot.seq))
         rebase_writes(self._txn, self._reads, self._foreign_keys, moves, at)
 
+    def follow_rewritten(self) -> None:
+        """What was undone may have brought back rows that lie in a primary index, or refer to one, which child
+        transactions have replaced since. If the transaction has changed no such table itself, the next statement finds
+        them."""
+        txn, at = self._txn, self._txn.epoch.catch_up()
+        newest = txn.epoch.schema(at).by_id
+        changes = []
+        for id_, fit in txn.buffer.fits.items():
+            own = txn.pending.change(id_)
+            now = own[1] if own is not None else newest.get(id_)
+            if isinstance(now, Table) and _is_replaced(fit.table, now):
+                changes.append((fit.table, (now,) if own is not None else move_of(txn, fit, now).versions))
+        if any(txn.pending.changes(before) for before, _ in changes):
+            self.adopt(changes, at)
+            self._used.update({now.id: now.version for _, (*_, now) in changes if not txn.pending.changes(now)})
+
     def relabel(self, at: Seq) -> bool:
         """Changes of labels, by this transaction or by others, are made to the versions as of `at`, and its rows are
         rebased on them. Returns False if there is none, or if both sides have changed more than labels."""
@@ -217,6 +233,12 @@ class Rebase:
             if any(t.primary.id != table.primary.id for t in later if t.version <= now.version):
                 rows = [row for row in declared.locked if row.table.id == now.id and row.table.version == table.version]
                 keep_locks(self._txn, rows, now, at)
+
+
+def _is_replaced(old: Table, now: Table) -> bool:
+    parents = {key.id: key.parent_index for key in now.foreign_keys}
+    moved = any(parents.get(key.id, key.parent_index) != key.parent_index for key in old.foreign_keys)
+    return moved or old.primary.id not in now.index_by_id
 
 
 def rebase_writes(

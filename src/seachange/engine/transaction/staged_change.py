@@ -7,7 +7,7 @@ later, are in its buffer, and become deltas with its COMMIT.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from seachange import errors
@@ -40,9 +40,10 @@ from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockPolicy, LockStrength
+from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, EnumType, View
-from seachange.model.schema.references import references_to
+from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.synthetic import follow_published
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.segments import Op
@@ -105,11 +106,14 @@ class StagedChanges:
         return all(isinstance(now, Table) and self._is_as_published(seen, now) for seen, now in known)
 
     def _is_as_published(self, seen: Table, now: Table) -> bool:
-        if self.state.pending.changes(seen) and self.state.block.has_savepoint:
+        """Whether others know the rows, and the foreign keys by their primary key, as the block does."""
+        keeps_snapshot = self.state.isolation is not Isolation.READ_COMMITTED
+        if keeps_snapshot and self.state.pending.changes(seen) and self.state.block.has_savepoint:
+            # After ROLLBACK TO, the rows of the snapshot could not be read with a version of its own.
             return False
         known, newest = self.state.schema.references_to(seen), self.state.epoch.schemas.newest.by_id.values()
-        is_same = seen.primary == now.primary and not now.coming and seen.foreign_keys == now.foreign_keys
-        return is_same and {(c.id, k) for c, k in known} == {(c.id, k) for c, k in references_to(newest, now)}
+        is_same = seen.primary == now.primary and not now.coming
+        return is_same and _by_key(known, seen) == _by_key(references_to(newest, now), now)
 
     def is_stored(self, table_id: TableId, column_id: ColumnId) -> bool:
         return self.state.block.has_stored(table_id, column_id)
@@ -242,13 +246,19 @@ class StagedChanges:
         state.block.has_run = True
         # Sessions that wait for the job wait for this transaction.
         state.write_locks.run_job(job.id)
+        begun = job
         try:
             job = children.run(job, first, state.epoch.epoch, BlockWrites(self._own_writes(), unseen))
         finally:
-            # Also if it was reverted.
-            note_children(state, [job])
+            # Also if it was reverted. A job of two changes has published versions of what only the first one changes.
+            note_children(state, [begun, job])
         reach("block.built")
         return job, state.epoch.catch_up()
+
+
+def _by_key(references: Iterable[Reference], table: Table) -> set[tuple[DescriptorId, ForeignKey]]:
+    """The foreign keys that refer to the primary key."""
+    return {(child.id, key) for child, key in references if key.parent_index == table.primary.id}
 
 
 def own_writes_of(buffer: IndexBuffer) -> OwnWrites:

@@ -32,7 +32,7 @@ from seachange.engine.transaction.staged_change import adopt_newest
 from seachange.engine.transaction.submit import commit_transaction
 from seachange.engine.transaction.transaction_locks import TransactionLocks
 from seachange.engine.transaction.transaction_parts import TransactionParts
-from seachange.engine.transaction.undo import Undo
+from seachange.engine.transaction.undo import SavepointMark, Undo
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
@@ -71,6 +71,10 @@ class Transaction:
         self.answered: dict[object, Result] = {}
         self._is_open = True
         epoch.tables.enter(state.snapshot.ticket, state.write_locks.held)
+
+    def roll_back_to(self, mark: SavepointMark) -> None:
+        self.undo.back_to(mark)
+        self.parts.rebase.follow_rewritten()
 
     @property
     def locks(self) -> TransactionLocks:
