@@ -11,7 +11,7 @@ import os
 import select
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -105,8 +105,10 @@ class Pool:
 
     def drop_idle(self) -> None:
         """After one connection was lost the others are likely to be dead as well."""
-        while self._idle:
-            self._idle.pop().close()
+        # Several threads may find out at once, so that there may be none left where one was seen.
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def close(self) -> None:
         self._closed.set()
