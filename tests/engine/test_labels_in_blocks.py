@@ -159,10 +159,51 @@ def test_rows_of_a_granted_table_meet_a_new_constraint(sessions: tuple[Session, 
     begin(block, level)
     block.execute(GRANT)
     other.execute("alter table a add constraint small check (x < 10)")
-    block.execute("insert into a values (300, 50, 'large')")
     with pytest.raises(errors.CheckViolation):
-        block.execute("commit")
+        block.execute("insert into a values (300, 50, 'large'); commit")
+    block.execute("rollback")
     assert ids(other, "x >= 10") == []
+
+
+# What another session does to the table and its rows, and the rows that the block sees then.
+SEEN = {
+    "column": (("alter table a add column w int default 3", "insert into a values (300, 1, 'new', 4)"), [300]),
+    "type": (("alter table a alter column x type text using x::text", "insert into a values (300, 'x', 'new')"), [300]),
+    "key": (("alter table a alter primary key using columns (id, y)", "insert into a values (300, 1, 'new')"), [300]),
+    "rows gone": (("truncate a", "insert into a values (300, 1, 'new')"), [300]),
+    # The block reads as of the last version that its labels fit.
+    "column gone": (("alter table a drop column x cascade", "insert into a values (300, 'new')"), []),
+    "table gone": (("drop table a",), []),
+}
+
+
+@pytest.mark.parametrize("has_rows", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("name", SEEN)
+def test_labelled_table_is_read_after_another_session_has_changed_it(
+    sessions: tuple[Session, Session], name: str, has_rows: bool
+):
+    block, other = sessions
+    statements, seen = SEEN[name]
+    # Not of a table that loses its rows: that waits for writers.
+    is_written = has_rows and name not in ("rows gone", "table gone")
+    begin(block)
+    block.execute("comment on {} is 'mine'".format("column a.x" if name == "column gone" else "table a"))
+    if is_written:
+        block.execute("insert into a (id, y) values (299, 'own')")
+    block.execute("savepoint s")
+    for statement in statements:
+        other.execute(statement)
+    own = [299] if is_written else []
+    for _ in range(2):
+        assert ids(block, "id > 290") == own + seen
+        block.execute("rollback to s")
+    if seen:
+        block.execute("commit")
+        assert ids(other, "id > 290") == own + seen
+    else:
+        with pytest.raises(errors.SerializationFailure):
+            block.execute("insert into a (id, y) values (301, 'late'); commit")
+    assert inspect(other.node) == []
 
 
 def test_privilege_is_not_granted_before_the_commit(sessions: tuple[Session, Session]):

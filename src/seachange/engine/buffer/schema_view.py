@@ -58,10 +58,16 @@ class SchemaView:
             if isinstance(found, View):
                 self._note_view(found)
             if found is not None:
-                if isinstance(found, Table) and not self.pending.changes(found):
-                    self.shapes.name(found, self.snapshot.seq)
+                if isinstance(found, Table):
+                    self._note_table(found)
                 return found
         raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
+
+    def _note_table(self, found: Table) -> None:
+        if self.pending.changes(found):
+            self.shapes.check(found.id, self.snapshot.seq)
+        else:
+            self.shapes.name(found, self.snapshot.seq)
 
     def table(self, schema: str | None, name: str) -> Table:
         found = self.relation(schema, name)

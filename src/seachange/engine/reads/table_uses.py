@@ -25,6 +25,7 @@ class TableUses:
         state = self.state
         state.statement.seen.add(table.id)
         if state.pending.changes(table):
+            state.shapes.check(table.id, state.snapshot.seq)
             return
         modes = state.write_locks.tables.modes
         if modes.get(table.id, 0) < mode:

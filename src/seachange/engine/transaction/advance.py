@@ -10,7 +10,7 @@ names. A statement that goes back to a limit, and there meets rows which have go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from seachange import errors
 from seachange.engine.buffer.shapes import Limit
@@ -29,6 +29,8 @@ def is_current(txn: TransactionState, head: Seq) -> bool:
     """Whether all tables of the transaction are, at the head, the versions that it plans with."""
     newer = txn.epoch.schema(head).by_id
     if any(id_ not in newer or newer[id_].version != version for id_, version in txn.used.items()):
+        return False
+    if txn.pending and _outdated_labels(txn, newer):
         return False
     # What was undone may have brought back rows of an older version.
     fits = txn.buffer.fits.items()
@@ -50,6 +52,8 @@ def advance(txn: TransactionState, rebase: Rebase, head: Seq) -> None:
         and id_ not in txn.shapes.limits
         and (id_ not in newer or newer[id_].version != version)
     ]
+    if labelled := _outdated_labels(txn, newer):
+        _relabel(txn, rebase, labelled, head)
     if not outdated:
         return
     txn.shapes.note_moved()
@@ -59,6 +63,29 @@ def advance(txn: TransactionState, rebase: Rebase, head: Seq) -> None:
             _follow(txn, rebase, id_, newer.get(id_), planned[id_], head)
     for some in _groups(txn, rebase, written, planned, head):
         _move(txn, rebase, some, planned, head)
+
+
+def _outdated_labels(txn: TransactionState, newer: Mapping[DescriptorId, Table]) -> dict[DescriptorId, int]:
+    """Tables that the transaction has given labels at most, which hold up no other change, and of which others have
+    published a version since: the one that the labels were given to."""
+    known = {id_: txn.pending.change(id_) for id_ in txn.pending.ids if txn.pending.is_labelled(id_)}
+    versions = {id_: change[0].version for id_, change in known.items() if change and isinstance(change[0], Table)}
+    return {id_: version for id_, version in versions.items() if id_ not in newer or newer[id_].version != version}
+
+
+def _relabel(txn: TransactionState, rebase: Rebase, labelled: Mapping[DescriptorId, int], head: Seq) -> None:
+    """The labels are given to the newest versions."""
+    try:
+        is_moved = rebase.follow_labels(head)
+    except _REFUSALS as problem:
+        _raise_ended(problem)
+        is_moved = False
+    for id_, version in labelled.items():
+        if is_moved:
+            txn.shapes.limits.pop(id_, None)
+            txn.used[id_] = txn.epoch.schema(head).by_id[id_].version
+        else:
+            txn.shapes.limits[id_] = Limit(_last_before(txn, id_, version, lambda _: False))
 
 
 def _groups(

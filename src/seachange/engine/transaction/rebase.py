@@ -153,6 +153,8 @@ class Rebase:
         for id_, change in known.items():
             (committed, old), (now, new) = change or (None, None), txn.pending.change(id_) or (None, None)
             fit = txn.buffer.fits.get(id_)
+            if new is not old and isinstance(now, Table):
+                self._follow(now, at)
             if new is old or not isinstance(old, Table) or not isinstance(new, Table) or fit is None:
                 continue
             if committed is not None and now is not None and not has_same_plan(old, new) and self._plan_of(id_):
@@ -161,6 +163,15 @@ class Rebase:
         if moves:
             rebase_writes(txn, self._reads, self._foreign_keys, moves, at)
         return True
+
+    def follow_labels(self, at: Seq) -> bool:
+        """The same for a transaction that goes on. If that cannot be, all is left as it was."""
+        mark = self._undo.mark()
+        try:
+            return self.relabel(at)
+        except BaseException:
+            self._undo.reset(mark)
+            raise
 
     def _is_relabelled(self, before: Descriptor | None, now: Descriptor | None) -> bool:
         """Whether others have given no more than labels to a descriptor, one after the other."""
