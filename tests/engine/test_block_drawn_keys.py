@@ -291,3 +291,25 @@ def test_parent_that_goes_after_the_rows_were_moved_fails_the_block(sessions: Se
     block.execute("rollback")
     assert rows(other, "select count(*) from a") == [(ROWS - 1,)]
     assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("place_of_job", [0, 1])
+def test_cancelled_job_takes_along_what_is_built_on_it(sessions: Sessions, place_of_job: int):
+    """The index on the new column is a second job of the block."""
+    block, other = sessions
+    begin(block)
+    block.execute("alter table a add n serial unique")
+    unfinished = "select id from seachange.jobs where status = 'running' order by id"
+    jobs = [id_ for (id_,) in rows(other, unfinished)]
+    assert len(jobs) == 2
+    other.execute(f"select seachange.cancel_job({jobs[place_of_job]})")
+    wait_until(lambda: (jobs[place_of_job],) not in rows(other, unfinished), "the job is cancelled")
+    assert rows(other, unfinished) == [(job,) for job in jobs[:place_of_job]]
+    other.execute("insert into a values (100, 100, 'other')")
+    with refused("40001"):
+        block.execute("select count(*) from a where n = 1")
+    block.execute("rollback")
+    assert rows(other, unfinished) == []
+    other.execute("update a set y = 'other' where id < 5")
+    assert [column.name for column in table(other).columns] == ["id", "x", "y"]
+    assert inspect(other.node) == []

@@ -35,6 +35,10 @@ class ChildTransactions(Protocol):
         nothing is left of it, and its error is raised. Constraints are validated over committed rows under
         `own_writes`."""
 
+    def check(self, jobs: Sequence[Job]) -> None:
+        """Raises SerializationFailure if one of them was cancelled while the block was idle: what it has built is no
+        longer kept up to date."""
+
     def revert(self, jobs: Sequence[Job]) -> None:
         """Reverts the jobs, the newest first. What cannot be reverted now, a worker reverts later."""
 

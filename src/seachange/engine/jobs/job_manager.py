@@ -64,6 +64,8 @@ class JobManager:
         self._retention = retention
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
+        # Those of them that were reverted for another session, or another node.
+        self._reverted: set[JobId] = set()
         # Jobs whose record or rules this program does not know.
         self._left: set[JobId] = set()
         # The last log message about each job that could not be run.
@@ -102,7 +104,12 @@ class JobManager:
     def let_go(self, job_id: JobId) -> None:
         with self._lock:
             self._held.discard(job_id)
+            self._reverted.discard(job_id)
         self.wake()
+
+    def was_reverted(self, job_id: JobId) -> bool:
+        """Whether a held job of an open transaction block is no more, so that the block cannot be committed."""
+        return job_id in self._reverted
 
     def run(self, job_id: JobId, conditions: Conditions) -> Job:
         """Runs a job that the caller holds to its end or to a pause; raises `Lost` if another node has it."""
@@ -142,12 +149,24 @@ class JobManager:
             return runner.run_to_publication(job)
 
     def revert(self, job_id: JobId) -> None:
-        """Reverts the job of a transaction block that has ended without COMMIT; raises `Lost` if it has moved on."""
+        """Reverts the job of a transaction block that has ended without COMMIT; raises `Lost` if it has moved on. Later
+        jobs of the block may be built on what it has added: they are reverted first."""
         record = self._parts.catalog.job(job_id)
-        if record is not None and record.status not in FINISHED:
-            job = read_job(record)
-            failure = canceled(job) if record.request is JobRequest.CANCEL else rolled_back(job)
+        if record is None or record.status in FINISHED:
+            return
+        for each in (*self._later_of_block(record), record):
+            job = read_job(each)
+            failure = canceled(job) if each.request is JobRequest.CANCEL else rolled_back(job)
+            with self._lock:
+                # Before anything of it is gone.
+                self._reverted |= self._held & {job.id}
             revert_at_once(job, failure, NodeChanges(self._parts, self._epoch.live()))
+
+    def _later_of_block(self, record: JobRecord) -> list[JobRecord]:
+        """The last one first."""
+        owner, unfinished = read_job(record).owner, self._parts.catalog.jobs(unfinished=True)
+        later = [each for each in unfinished if each.id > record.id and read_job(each).owner == owner]
+        return sorted(later, key=lambda each: each.id, reverse=True)
 
     @contextmanager
     def _reachable(self, job_id: JobId, interrupts: SessionInterrupts) -> Iterator[None]:

@@ -53,6 +53,12 @@ class BlockJobs:
             answer(job)
         return job
 
+    def check(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            if self._manager.was_reverted(job.id):
+                detail = f"job {job.id}, which this transaction began, was cancelled"
+                raise errors.SerializationFailure(detail=detail)
+
     def revert(self, jobs: Sequence[Job]) -> None:
         for job in reversed(jobs):
             # Another node has reverted it, or a worker will.

@@ -29,6 +29,13 @@ def revert_stages(txn: TransactionState, mark: ChangesState) -> None:
         reach("block.reverted")
 
 
+def check_stages(txn: TransactionState) -> None:
+    """Raises SerializationFailure if the block cannot go on, because one of its jobs was cancelled."""
+    jobs, children = txn.block.state.jobs, txn.statement.context.children
+    if jobs and children is not None:
+        children.check(jobs)
+
+
 def note_children(txn: TransactionState, jobs: Iterable[Job]) -> None:
     """Remembers which versions child transactions have published up to now, while others can change labels only."""
     newest = txn.epoch.schema(txn.epoch.catch_up())

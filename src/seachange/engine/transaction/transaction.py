@@ -25,7 +25,7 @@ from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.transaction.advance import advance, is_current
-from seachange.engine.transaction.block_stages import leave_stages, revert_stages
+from seachange.engine.transaction.block_stages import check_stages, leave_stages, revert_stages
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.row_writes import RowWrites
 from seachange.engine.transaction.staged_change import adopt_newest
@@ -103,6 +103,7 @@ class Transaction:
         state.statement.start()
         head = state.epoch.catch_up()
         state.rights.renew()
+        check_stages(state)
         if snapshot.is_past or state.isolation is not Isolation.READ_COMMITTED:
             return
         if not is_current(state, head):
