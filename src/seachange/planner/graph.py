@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
@@ -64,25 +66,33 @@ class Graph:
     companions: tuple[tuple[int, ...], ...]
 
 
-def path_of(target: Target, release: Release, in_block: bool = False) -> list[tuple[Status, LifecycleStep]]:
+def path_of(target: Target, release: Release, in_block: bool = False) -> tuple[tuple[Status, LifecycleStep], ...]:
     """The steps that are left, each with the status that it starts from."""
-    lifecycle = lifecycle_of(target, release, in_block)
+    kind: Any = type(target.element)
+    return _path(kind, target.goal, target.start, release, in_block)
+
+
+@lru_cache(maxsize=4_096)
+def _path(
+    kind: type[Any], goal: Goal, start: Status, release: Release, in_block: bool
+) -> tuple[tuple[Status, LifecycleStep], ...]:
+    lifecycle = lifecycle_of(kind, goal, start, release, in_block)
     statuses = lifecycle.statuses
     steps: tuple[LifecycleStep, ...] = ()
-    match target.goal:
+    match goal:
         case Goal.PUBLIC | Goal.ENFORCED | Goal.HIDDEN:
-            steps = lifecycle.add[statuses.index(target.start) : statuses.index(GOAL_STATUS[target.goal])]
-            if in_block and target.goal is Goal.ENFORCED and steps:
+            steps = lifecycle.add[statuses.index(start) : statuses.index(GOAL_STATUS[goal])]
+            if in_block and goal is Goal.ENFORCED and steps:
                 # It rejects rows of other sessions from this step on, which is therefore a part of COMMIT.
                 steps = (*steps[:-1], replace(steps[-1], revertible=False))
         case Goal.TRANSIENT:
             # As far as it can be without being seen.
             end = max(1, len(lifecycle.add) - 1)
-            steps = (*lifecycle.add[statuses.index(target.start) : end], *lifecycle.drop)
+            steps = (*lifecycle.add[statuses.index(start) : end], *lifecycle.drop)
         case Goal.ABSENT:
-            steps = lifecycle.drop if target.start is not Status.ABSENT else ()
-    origins = (target.start, *(step.to for step in steps))
-    return list(zip(origins, steps, strict=False))
+            steps = lifecycle.drop if start is not Status.ABSENT else ()
+    origins = (start, *(step.to for step in steps))
+    return tuple(zip(origins, steps, strict=False))
 
 
 def build_graph(
@@ -97,9 +107,9 @@ def build_graph(
         for node in _nodes(number, path_of(target, release, in_block), (skips or {}).get(number, _NO_SKIP)):
             # A part of a hidden element is invisible, so it can be added, and reverted, with it.
             hidden = not node.step.revertible and number in hosted and node.status is not Status.ABSENT
-            nodes.append(replace(node, step=replace(node.step, revertible=True)) if hidden else node)
+            nodes.append(replace(node, step=_revertible(node.step)) if hidden else node)
         paths.append(tuple(range(start, len(nodes))))
-    dependencies = tuple(_dependencies(targets, nodes, paths, release.rules))
+    dependencies = tuple(_dependencies(targets, nodes, paths, release))
     required: list[list[Dependency]] = [[] for _ in nodes]
     companions: list[list[int]] = [[] for _ in nodes]
     for dependency in dependencies:
@@ -115,6 +125,11 @@ def build_graph(
         tuple(tuple(r) for r in required),
         tuple(tuple(c) for c in companions),
     )
+
+
+@cache
+def _revertible(step: LifecycleStep) -> LifecycleStep:
+    return replace(step, revertible=True)
 
 
 _NO_SKIP = Skip("", frozenset())
@@ -179,14 +194,12 @@ def _place(element: Element, fields: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _dependencies(
-    targets: Sequence[Target], nodes: Sequence[GraphNode], paths: Sequence[tuple[int, ...]], rules: Iterable[Rule]
+    targets: Sequence[Target], nodes: Sequence[GraphNode], paths: Sequence[tuple[int, ...]], release: Release
 ) -> Iterable[Dependency]:
     by_kind: dict[type[Element], list[int]] = defaultdict(list)
     for number, target in enumerate(targets):
         by_kind[type(target.element)].append(number)
-    for rule in rules:
-        if by_kind.keys().isdisjoint(rule.first.kinds) or by_kind.keys().isdisjoint(rule.then.kinds):
-            continue
+    for rule in _rules_between(frozenset(by_kind), release):
         firsts = [
             n for n in _moments(rule.first, by_kind, targets, nodes, paths) if not _is_needless(rule.first, nodes[n])
         ]
@@ -205,6 +218,16 @@ def _dependencies(
                     if nodes[first].target != nodes[node].target and first not in seen:
                         seen.add(first)
                         yield Dependency(first, node, rule)
+
+
+@lru_cache(maxsize=1_024)
+def _rules_between(kinds: frozenset[type[Element]], release: Release) -> tuple[Rule, ...]:
+    """The rules about two of these kinds."""
+    return tuple(
+        rule
+        for rule in release.rules
+        if not kinds.isdisjoint(rule.first.kinds) and not kinds.isdisjoint(rule.then.kinds)
+    )
 
 
 def _moments(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from seachange.model.change import elements
@@ -67,7 +67,7 @@ def apply_ops(catalog: KnownSchema, ops: Iterable[Op]) -> KnownSchema:
 
 
 def change_descriptor(
-    before: Descriptor | None, mutations: Iterable[SetState], kept: Table | None = None
+    before: Descriptor | None, mutations: Sequence[SetState], kept: Table | None = None
 ) -> Descriptor | None:
     """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
     made meanwhile do not undo each other. `kept` is the last version of a table that comes back: its layouts, in which
@@ -82,7 +82,8 @@ def change_descriptor(
         parts.pop(mutation.element, None)
         if mutation.state is not State.ABSENT:
             parts[mutation.element] = mutation.state
-    _drop_lone_types(parts)
+    if any(m.state is State.ABSENT and isinstance(m.element, elements.AnyColumn) for m in mutations):
+        _drop_lone_types(parts)
     follow_comments(known, parts, missed)
     return compose(before if before is not None else kept, parts)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from seachange import errors
@@ -20,6 +19,8 @@ from seachange.model.states import State
 from seachange.planner.elements.object import compose_access, decompose_access
 from seachange.planner.elements.registry import FORMS, SPECS
 from seachange.planner.elements.spec import ObjectForm, Parts, common_fields, only
+
+_LABELS = frozenset({elements.NamespaceElement, elements.Owner, elements.Privileges, elements.Comment})
 
 
 def namespace_of(descriptor: Descriptor) -> elements.NamespaceElement:
@@ -60,7 +61,7 @@ def _decompose(same: _SameDescriptor) -> Mapping[Element, State]:
     form = _form_of(descriptor)
     whole: Any = FORMS[type(descriptor)].kind
     parts: Parts = {whole(descriptor.id): State.PUBLIC, namespace_of(descriptor): State.PUBLIC}
-    return MappingProxyType(parts | decompose_access(descriptor.id, descriptor.access) | form.take(descriptor))
+    return parts | decompose_access(descriptor.id, descriptor.access) | form.take(descriptor)
 
 
 def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descriptor | None:
@@ -74,10 +75,11 @@ def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descri
 
 def _labels(form: ObjectForm, before: Descriptor | None, parts: Mapping[Element, State]) -> dict[str, Any]:
     """What every descriptor has, as far as this kind does."""
-    entry = only(elements.NamespaceElement, parts)
+    labels = {element: state for element, state in parts.items() if type(element) in _LABELS}
+    entry = only(elements.NamespaceElement, labels)
     return {
         **common_fields(entry, form.descriptor),
         "id": entry.descriptor_id,
         "version": before.version + 1 if before is not None else 1,
-        "access": compose_access(parts),
+        "access": compose_access(labels),
     }

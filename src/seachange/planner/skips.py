@@ -25,7 +25,7 @@ def find_skips(targets: Sequence[Target], draft: Draft, release: Release, in_blo
     """By number of the target. Notes in the draft which tables have to be empty for it."""
     skips: dict[int, Skip] = {}
     for number, target in enumerate(targets):
-        lifecycle = lifecycle_of(target, release, in_block)
+        lifecycle = lifecycle_of(type(target.element), target.goal, target.start, release, in_block)
         # Added by this change, and not in one step.
         if target.adds and len(lifecycle.add) > 1:
             skip = _find(target.element, lifecycle, draft)

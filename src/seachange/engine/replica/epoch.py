@@ -185,7 +185,9 @@ class EpochState:
         entry = _entry(member.request, outcome)
         if entry.descriptors:
             self.schemas.apply(entry.seq, entry.descriptors)
-            self.registry.note_publication(entry.seq)
+            # Only jobs wait for writers of older versions.
+            if member.request.jobs:
+                self.registry.note_publication(entry.seq)
             for descriptor in entry.descriptors:
                 if isinstance(descriptor.body, Table):
                     self.images.learn(descriptor.body)

@@ -66,7 +66,7 @@ def follow_children(txn: TransactionState) -> None:
 def check_current(txn: TransactionState, before: Descriptor | None, bases: Mapping[KeyHash, Seq]) -> None:
     """Raises RowChanged if what the block is about to change, and has locked, is no longer what it plans with."""
     keeps_snapshot = txn.isolation is not Isolation.READ_COMMITTED
-    if isinstance(before, Table) and (keeps_snapshot or txn.pending.changes(before)):
+    if isinstance(before, Table) and (keeps_snapshot or txn.pending.changes(before)) and may_be_outdated(txn, before):
         head = txn.epoch.catch_up()
         if is_outdated(txn, before, txn.epoch.schema(head).by_id.get(before.id)):
             txn.block.outdated.add(before.id)
@@ -77,10 +77,16 @@ def check_current(txn: TransactionState, before: Descriptor | None, bases: Mappi
     txn.write_locks.check_keys(bases)
 
 
+def may_be_outdated(txn: TransactionState, known: Table) -> bool:
+    """Whether others can have changed or dropped a table: the transaction has changed labels at most, and so does not
+    hold its coordination key."""
+    return txn.pending.change(known.id) is None or txn.pending.is_labelled(known.id)
+
+
 def is_outdated(txn: TransactionState, known: Table, newest: Table | None) -> bool:
-    """Whether others have changed or dropped a table since; they can if the transaction has changed labels at most."""
-    change = txn.pending.change(known.id)
-    if change is not None and not txn.pending.is_labelled(known.id):
+    """Whether others have changed or dropped a table since."""
+    if not may_be_outdated(txn, known):
         return False
+    change = txn.pending.change(known.id)
     committed = known if change is None else change[0]
     return newest is None or (committed is not None and newest.version != committed.version)

@@ -13,7 +13,7 @@ from seachange import errors
 from seachange.engine.buffer.row_locks import WriteLock
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.table_uses import TableUses
-from seachange.engine.transaction.block_stages import check_current, is_outdated
+from seachange.engine.transaction.block_stages import check_current, is_outdated, may_be_outdated
 from seachange.engine.transaction.transaction_locks import TransactionLocks
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -131,13 +131,12 @@ class Definitions:
         own = [id_ for id_ in ids if keeps_snapshot or self.state.pending.changed(id_)]
         if is_block and own:
             self._check_definitions(own)
-        if keeps_snapshot:
+        others = [id_ for id_ in ids if not self.state.pending.changed(id_)]
+        if keeps_snapshot or not others:
             return
         head = self.state.epoch.catch_up()
         then, now = self.state.epoch.schema(self.state.snapshot.seq), self.state.epoch.schema(head)
-        for id_ in ids:
-            if self.state.pending.changed(id_):
-                continue
+        for id_ in others:
             known, newest = (schema.by_id.get(id_) or schema.objects.get(id_) for schema in (then, now))
             if known is not None and (newest is None or newest.version != known.version):
                 raise errors.RowChanged(seq=head)
@@ -145,10 +144,14 @@ class Definitions:
     def _check_definitions(self, ids: Iterable[DescriptorId]) -> None:
         """A block that keeps its snapshot, or has changed the labels of a table, plans a change of the table again with
         the newest definition, which is locked first. Whether another object was changed is found at the commit."""
+        known = [self.state.schema.table_by_id(TableId(id_)) for id_ in sorted(ids)]
+        tables = [table for table in known if table is not None and may_be_outdated(self.state, table)]
+        if not tables:
+            return
         head = self.state.epoch.catch_up()
         newest = self.state.epoch.schema(head).by_id
-        for table in (self.state.schema.table_by_id(TableId(id_)) for id_ in sorted(ids)):
-            if table is not None and is_outdated(self.state, table, newest.get(table.id)):
+        for table in tables:
+            if is_outdated(self.state, table, newest.get(table.id)):
                 self.locks.begin_change(table)
                 self._lock([change_hash(table.id)])
                 self.state.block.outdated.add(table.id)

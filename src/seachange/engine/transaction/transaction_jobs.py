@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.changer.job import Job, job_change, read_job
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.model.ids import DescriptorId
+from seachange.model.isolation import Isolation
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress
@@ -33,6 +36,14 @@ class TransactionJobs:
         """Those of others."""
         found = self.state.parts.catalog.jobs(unfinished=True)
         return tuple(record for record in found if not self.state.block.owns(record.id))
+
+    def can_change(self, ids: Collection[DescriptorId]) -> bool:
+        """Such a block holds their coordination keys since it found no job: one that came in between would have been a
+        conflict."""
+        state = self.state
+        is_block = not state.mode.autocommit and state.write_locks.held.waits
+        holds = is_block and all(change_hash(id_) in state.declared.changed for id_ in ids)
+        return holds and state.isolation is Isolation.READ_COMMITTED
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
         if not self.state.rights.actor.superuser:

@@ -33,6 +33,7 @@ E = TypeVar("E")
 
 # What a descriptor at rest says of how far an element has come.
 _STATUS_AT_REST: dict[State, Status] = {State.PUBLIC: Status.PUBLIC, State.ENFORCED: Status.ENFORCED}
+_IN_DIRECTORY = frozenset({elements.NamespaceElement, elements.IndexName})
 
 
 class Draft:
@@ -67,7 +68,6 @@ class Draft:
         # Elements that are met by all rows already, and why.
         self.implied: dict[Element, str] = {}
         self._states: dict[Element, State] = {}
-        self._by_kind: dict[type[Element], dict[Element, None]] = {}
         # Of the kinds and fields by which elements have been looked up.
         self._indexes: dict[type[Element], dict[str, dict[object, dict[Element, None]]]] = {}
         self._loaded: set[DescriptorId] = set()
@@ -205,7 +205,7 @@ class Draft:
         indexes = self._indexes.setdefault(kind, {})
         if name not in indexes:
             index = indexes[name] = {}
-            for element in self._by_kind.get(kind, ()):
+            for element in [each for each in self._states if type(each) is kind]:
                 for value in field_values(element, name):
                     index.setdefault(value, {})[element] = None
         return indexes[name]
@@ -219,8 +219,12 @@ class Draft:
             return
         self._loaded.add(id_)
         descriptor = at_rest(self.catalog.descriptors[id_])
-        for element, state in decompose(descriptor).items():
-            self._put(element, state)
+        parts = decompose(descriptor)
+        self._states.update(parts)
+        for element, state in parts.items():
+            # The others are in no book yet.
+            if type(element) in _IN_DIRECTORY or type(element) in self._indexes:
+                self._put(element, state)
         if isinstance(descriptor, Table):
             for key in descriptor.foreign_keys:
                 self._put(elements.ForeignKeyParent(key.parent, id_, key.id), key.state)
@@ -356,7 +360,6 @@ class Draft:
 
     def _put(self, element: Element, state: State) -> None:
         self._states[element] = state
-        self._by_kind.setdefault(type(element), {})[element] = None
         for name, index in self._indexes.get(type(element), {}).items():
             for value in field_values(element, name):
                 index.setdefault(value, {})[element] = None
@@ -376,7 +379,6 @@ class Draft:
 
     def _remove(self, element: Element) -> None:
         del self._states[element]
-        del self._by_kind[type(element)][element]
         for name, index in self._indexes.get(type(element), {}).items():
             for value in field_values(element, name):
                 del index[value][element]

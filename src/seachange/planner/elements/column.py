@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -269,6 +269,9 @@ COLUMN = Topic(
     ),
 )
 _PLACES = {spec.kind: spec.in_column for spec in COLUMN.specs if spec.in_column is not None}
+# Most of a table.
+COLUMN_KINDS = frozenset({*COLUMNS, *_PLACES})
+_TAKES = tuple(place.take for place in reversed(_PLACES.values()))
 
 
 # All columns of a table.
@@ -277,9 +280,9 @@ _PLACES = {spec.kind: spec.in_column for spec in COLUMN.specs if spec.in_column 
 def take_columns(table: Table) -> Parts:
     parts: Parts = {}
     for column in table.columns:
-        parts |= _take_column(table.id, column)
-        for place in reversed(_PLACES.values()):
-            parts |= place.take(table.id, column)
+        parts.update(_take_column(table.id, column))
+        for take in _TAKES:
+            parts.update(take(table.id, column))
     return parts
 
 
@@ -292,12 +295,13 @@ def _take_column(table_id: TableId, column: Column) -> Parts:
 
 def put_columns(before: Table | None, parts: Mapping[Element, State]) -> tuple[Column, ...]:
     """Columns keep their places; a new one is the last, or takes the place of the one that it replaces."""
-    values = {e.column_id: _put_column(e, state) for e, state in parts.items() if isinstance(e, elements.AnyColumn)}
+    hosts = {e: state for e, state in parts.items() if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)}
+    values = {e.column_id: _put_column(e, state) for e, state in hosts.items()}
     for element, state in parts.items():
         place = _PLACES.get(type(element))
         if place is not None:
-            values[element.column_id] |= place.put(element, state)  # type: ignore[union-attr]
-    return _order(before, parts, {id_: Column(id_, **held) for id_, held in values.items()})
+            values[element.column_id].update(place.put(element, state))  # type: ignore[union-attr]
+    return _order(before, hosts, {id_: Column(id_, **held) for id_, held in values.items()})
 
 
 def _put_column(element: elements.AnyColumn, state: State) -> dict[str, Any]:
@@ -310,11 +314,10 @@ def _put_column(element: elements.AnyColumn, state: State) -> dict[str, Any]:
             return values | {"conversion": element.conversion if state is not State.PUBLIC else None}
 
 
-def _order(before: Table | None, parts: Mapping[Element, State], columns: dict[ColumnId, Column]) -> tuple[Column, ...]:
-    after: dict[ColumnId, ColumnId] = {}
-    for element in parts:
-        if isinstance(element, elements.AnyColumn) and element.in_place_of is not None:
-            after[element.in_place_of] = element.column_id
+def _order(
+    before: Table | None, hosts: Iterable[elements.AnyColumn], columns: dict[ColumnId, Column]
+) -> tuple[Column, ...]:
+    after = {host.in_place_of: host.column_id for host in hosts if host.in_place_of is not None}
     known = [c.id for c in before.columns] if before is not None else []
     order: list[ColumnId] = []
     for id_ in known:

@@ -15,7 +15,7 @@ from seachange.model.ids import LayoutId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Column, Layout, Table
 from seachange.model.states import State
-from seachange.planner.elements.column import put_columns, take_columns
+from seachange.planner.elements.column import COLUMN_KINDS, put_columns, take_columns
 from seachange.planner.elements.constraint import put_constraints, take_constraints
 from seachange.planner.elements.index import put_indexes, take_indexes
 from seachange.planner.elements.rule import CONSTRAINTS, INDEXES, Adding, Dropping, Moment, Rule, RuleOrder
@@ -30,8 +30,9 @@ def _take(table: Table) -> Parts:
 
 def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]:
     columns = put_columns(before, parts)
-    primary, coming, secondary = put_indexes(before, parts)
-    checks, foreign_keys = put_constraints(parts)
+    others = {element: state for element, state in parts.items() if type(element) not in COLUMN_KINDS}
+    primary, coming, secondary = put_indexes(before, others)
+    checks, foreign_keys = put_constraints(others)
     used_columns = [c.id + 1 for c in columns]
     used_constraints = [*(c.id + 1 for c in checks), *(k.id + 1 for k in foreign_keys)]
     return {

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.change.elements import Element
-from seachange.model.change.targets import GOAL_STATUS, Target
+from seachange.model.change.targets import GOAL_STATUS, Goal, Status
 from seachange.planner.elements.registry import LIFECYCLES, RULES, SPECS
 from seachange.planner.elements.rule import Rule
 from seachange.planner.lifecycles.lifecycle import Lifecycle
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Release:
     """`in_block` are the lifecycles in transaction blocks; a release without them knows no change that publishes states
-    before the COMMIT of its block."""
+    before the COMMIT of its block. Two are the same if they are the same object: what follows from one is cached."""
 
     number: int
     lifecycles: dict[type[Element], Lifecycle]
@@ -49,11 +49,10 @@ def release_of(number: int) -> Release:
     return RELEASES[number]
 
 
-def lifecycle_of(target: Target, release: Release, in_block: bool = False) -> Lifecycle:
+def lifecycle_of(kind: type[Element], goal: Goal, start: Status, release: Release, in_block: bool = False) -> Lifecycle:
     """In a block, a constraint that rejected rows before, or that shall do no more than that, goes the usual way."""
-    kind = type(target.element)
     found = (release.in_block if in_block else release.lifecycles).get(kind)
-    if found is not None and not {target.start, GOAL_STATUS[target.goal]} <= {*found.statuses}:
+    if found is not None and not {start, GOAL_STATUS[goal]} <= {*found.statuses}:
         found = release.lifecycles.get(kind)
     if found is None:
         raise errors.FeatureNotSupported(

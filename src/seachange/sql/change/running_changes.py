@@ -6,7 +6,7 @@ or locked some, on every node.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from seachange.changer.job import Job, read_job
 from seachange.model.change.elements import descriptor_of
@@ -40,14 +40,15 @@ def check_change(change: Change, port: TransactionPort) -> None:
     """
     found: dict[JobId, Exclusion] = {}
     touched = {descriptor_of(target.element) for target in change.targets}
-    for record in port.jobs.unfinished_jobs():
+    kinds = {id_: classify(change, id_) for id_ in touched}
+    for record in () if port.jobs.can_change(touched) else port.jobs.unfinished_jobs():
         for id_ in touched.intersection(record.descriptors):
             job = read_job(record)
             if not _is_before(job, port.jobs.queue_place):
                 continue
             # The kind of a queued change is not known until it is planned.
             running = classify(job.change, id_) if job.queued is None else ChangeKind.WORK
-            new = classify(change, id_)
+            new = kinds[id_]
             if running is None or new is None:
                 continue
             # A transaction block is waited for: what it has changed may be rolled back with it.
@@ -58,18 +59,19 @@ def check_change(change: Change, port: TransactionPort) -> None:
     if found:
         raise Busy(found, touched)
     # A label is put on whatever version there is at the commit.
-    port.definitions.check_newest({id_ for id_ in touched if classify(change, id_) is not ChangeKind.LABEL})
-    waited = [port.locks.exclude_writers(table) for table in _emptied(change, touched, port)]
+    port.definitions.check_newest({id_ for id_ in touched if kinds[id_] is not ChangeKind.LABEL})
+    emptied = [id_ for id_ in sorted(touched) if kinds[id_] in _TAKES_ROWS]
+    waited = [port.locks.exclude_writers(table) for table in _tables(emptied, port)]
     if any(waited):
         # Another change may have come first while this one waited.
         check_change(change, port)
 
 
-def _emptied(change: Change, touched: Collection[DescriptorId], port: TransactionPort) -> Iterator[Table]:
-    """The tables that lose their rows by the change: a transaction that has written some could not be rebased."""
-    for id_ in sorted(touched):
+def _tables(ids: Iterable[DescriptorId], port: TransactionPort) -> Iterator[Table]:
+    """Those that lose their rows by the change: a transaction that has written some could not be rebased."""
+    for id_ in ids:
         table = port.schema.table_by_id(TableId(id_))
-        if table is not None and classify(change, id_) in _TAKES_ROWS:
+        if table is not None:
             yield table
 
 

@@ -404,6 +404,9 @@ class JobPort(Protocol):
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
 
+    def can_change(self, ids: Collection[DescriptorId]) -> bool:
+        """Whether no job of another session changes these objects until the end of the transaction."""
+
     def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a plan becomes a job when the transaction commits; `passed`: it cannot be reverted then."""
 

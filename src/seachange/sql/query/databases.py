@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
 
 from seachange import errors
 from seachange.model.ids import DescriptorId
@@ -14,6 +16,9 @@ from seachange.model.schema.objects import Database, Descriptor, Role
 from seachange.model.statements import DdlStatement, DropObjects, RenameObject
 from seachange.sql.parsing.parse import Parsed, TreeStatement
 from seachange.sql.port.port import TransactionPort
+
+# What names no relation.
+_PLAIN = (str, int, type(None))
 
 
 def tables_of(statements: Iterable[DdlStatement], port: TransactionPort) -> tuple[Table, ...]:
@@ -51,9 +56,17 @@ def relations_named(value: object) -> Iterator[RelationName]:
     elif isinstance(value, tuple):
         for item in value:
             yield from relations_named(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from relations_named(getattr(value, field.name))
+    else:
+        kind: Any = type(value)
+        for name in _field_names(kind):
+            held = getattr(value, name)
+            if not isinstance(held, _PLAIN):
+                yield from relations_named(held)
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def check_database(name: str | None, port: TransactionPort) -> None:

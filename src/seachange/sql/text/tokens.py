@@ -191,8 +191,15 @@ class Reader:
         return word
 
     def at(self, *words: str) -> bool:
-        found = self._words[self._position : self._position + len(words)]
-        return tuple([w.text for w in found if w.kind is TokenKind.WORD]) == words
+        position = self._position
+        for word in words:
+            if position >= len(self._words):
+                return False
+            found = self._words[position]
+            if found.text != word or found.kind is not TokenKind.WORD:
+                return False
+            position += 1
+        return True
 
     def ends_with(self, *words: str) -> bool:
         return self._words[-len(words) :] == tuple(Word(TokenKind.WORD, word) for word in words)
