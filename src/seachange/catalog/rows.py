@@ -24,6 +24,7 @@ from seachange.model.pace import Pace
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, GenerationMember, IndexDelta, InlineBatch, Segment, SegmentKind
+from seachange.model.states import State
 
 T = TypeVar("T")
 
@@ -101,14 +102,15 @@ def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:
     return tuple(found.values())
 
 
-def index_ids(body: str | None) -> tuple[IndexId, ...]:
-    """The indexes of a published descriptor, including its future primary one; none if it was dropped."""
+def owned_indexes(body: str | None) -> tuple[tuple[IndexId, bool], ...]:
+    """The indexes of a published descriptor, including its future primary one, and whether they are public; none if it
+    was dropped."""
     if body is None:
         return ()
     table = decode_descriptor(body)
     if not isinstance(table, Table):
         return ()
-    return tuple(index.id for index in (*table.indexes, *table.coming))
+    return tuple((index.id, index.state is State.PUBLIC) for index in (*table.indexes, *table.coming))
 
 
 def segment_values(segment: Segment, seq: int, delta: int | None) -> Row:

@@ -21,8 +21,8 @@ from seachange.catalog.rows import (
     attached_segments,
     descriptor_checksum,
     has_changes,
-    index_ids,
     locked_from,
+    owned_indexes,
     parts_of,
     table_locked_from,
 )
@@ -124,7 +124,7 @@ def _changes(request: log.CommitRequest) -> str | None:
     bases = {m.segment.id: c.base for c in request.generations for m in c.members}
     changes: dict[str, Sequence[Any]] = {
         "descriptors": [
-            {**_plain(change), "checksum": descriptor_checksum(change), "indexes": index_ids(change.body)}
+            {**_plain(change), "checksum": descriptor_checksum(change), "indexes": owned_indexes(change.body)}
             for change in request.descriptors
         ],
         "raises": request.raises,

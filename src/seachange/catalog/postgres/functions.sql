@@ -139,11 +139,11 @@ BEGIN
     UPDATE seachange.index_owner o SET dropped = my_seq
         FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint)
         WHERE o.descriptor_id = c.id AND o.dropped IS NULL;
-    INSERT INTO seachange.index_owner
-        SELECT i::bigint, c.id, NULL
+    INSERT INTO seachange.index_owner AS o (index_id, descriptor_id, public)
+        SELECT (i->>0)::bigint, c.id, (i->>1)::boolean
         FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, indexes jsonb),
-            jsonb_array_elements_text(c.indexes) i
-        ON CONFLICT (index_id) DO UPDATE SET dropped = NULL;
+            jsonb_array_elements(c.indexes) i
+        ON CONFLICT (index_id) DO UPDATE SET dropped = NULL, public = o.public OR excluded.public;
     UPDATE seachange.descriptor d SET min_version = greatest(d.min_version, r.version)
         FROM jsonb_to_recordset(changes->'raises') AS r(id bigint, version bigint)
         WHERE d.id = r.id;
@@ -492,15 +492,18 @@ END $$;
 -- Raises the floor to the horizon and forgets what decides what readers see;
 -- gives the new floor, null for an epoch that has ended. Of an index, the newest
 -- generation swapped in at or below the floor, all later ones, and every delta
--- above its base stay.
+-- above its base stay; but of one that was never public, and that no open
+-- transaction can know, nothing does.
 CREATE OR REPLACE FUNCTION seachange.raise_floor(my_epoch bigint, retention_us bigint, burned_kept_us bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     low bigint;
+    mark bigint;
 BEGIN
     PERFORM seachange.lock_sequencer();
     IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
+    SELECT min(low_water) INTO mark FROM seachange.node WHERE live;
     UPDATE seachange.sequencer SET floor = greatest(floor, least(
-            (SELECT min(low_water) FROM seachange.node WHERE live),
+            mark,
             (SELECT min(held) FROM seachange.export WHERE expires_us > seachange.now_us()),
             seachange.sequence_at(seachange.now_us() - retention_us)))
         RETURNING floor INTO low;
@@ -510,9 +513,10 @@ BEGIN
     UPDATE seachange.segment s SET delta = NULL WHERE s.delta <= (SELECT max(n.base) FROM seachange.generation n
         WHERE n.index_id = s.index_id AND n.swap <= low);
     DELETE FROM seachange.generation g USING seachange.index_owner o
-        WHERE o.index_id = g.index_id AND o.dropped <= low;
+        WHERE o.index_id = g.index_id AND (o.dropped <= low OR (o.dropped <= mark AND NOT o.public));
     UPDATE seachange.segment s SET delta = NULL FROM seachange.index_owner o
-        WHERE o.index_id = s.index_id AND o.dropped <= low AND s.delta IS NOT NULL;
+        WHERE o.index_id = s.index_id AND (o.dropped <= low OR (o.dropped <= mark AND NOT o.public))
+            AND s.delta IS NOT NULL;
     DELETE FROM seachange.generation_member m
         WHERE NOT EXISTS (SELECT 1 FROM seachange.generation g WHERE g.id = m.generation_id);
     WITH unreached AS (

@@ -9,3 +9,6 @@ CREATE TABLE seachange.export (
     expires_us bigint NOT NULL,
     PRIMARY KEY (table_id, snapshot)
 );
+
+-- Whether a version with the index as a public one was ever published.
+ALTER TABLE seachange.index_owner ADD COLUMN public boolean NOT NULL DEFAULT true;

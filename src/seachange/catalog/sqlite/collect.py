@@ -3,8 +3,9 @@
 The floor is raised first, together with everything that determines what a reader at or above it sees. The rest, which
 no reader uses, is removed in slices.
 
-**Invariant:** nothing above the floor is removed; for each index, the newest generation swapped in at or below the
-floor, all later ones, and every delta above its base stay.
+**Invariant:** nothing above the floor is removed, except indexes that were never public and that no open transaction
+can know; for each other index, the newest generation swapped in at or below the floor, all later ones, and every delta
+above its base stay.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _FLOOR = "SELECT floor FROM sequencer"
 _SET_FLOOR = "UPDATE sequencer SET floor = ?"
 _COMPACTED = """SELECT index_id, max(id), max(base) FROM generation WHERE swap <= ?
     GROUP BY index_id"""
-_DROPPED = "SELECT index_id FROM index_owner WHERE dropped <= ?"
+# What was never public is in no query of the past: only open transactions may know it.
+_DROPPED = "SELECT index_id FROM index_owner WHERE dropped <= ?1 OR (dropped <= ?2 AND NOT public)"
 
 _FORGET_MEMBERS = """DELETE FROM generation_member WHERE generation_id IN
     (SELECT id FROM generation WHERE index_id = ?1 AND id < ?2)"""
@@ -75,7 +77,7 @@ def raise_floor(db: sqlite3.Connection, now_us: int, retention_us: int) -> tuple
     horizon = min(mark, read_sequence_at(db, now_us - retention_us))
     floor = max(floor, horizon if held is None else min(horizon, held))
     db.execute(_SET_FLOOR, (floor,))
-    bounds = _forget_contents(db, floor)
+    bounds = _forget_contents(db, floor, mark)
     for statement in _FORGET_EPOCHS:
         db.execute(statement)
     for statement in _FORGET_VERSIONS:
@@ -94,10 +96,10 @@ def raise_floor(db: sqlite3.Connection, now_us: int, retention_us: int) -> tuple
     return garbage, slices
 
 
-def _forget_contents(db: sqlite3.Connection, floor: int) -> list[tuple[int, int]]:
+def _forget_contents(db: sqlite3.Connection, floor: int, mark: int) -> list[tuple[int, int]]:
     """Removes generations and delta segments; returns, per index, the sequence up to which its deltas are no longer
     read."""
-    dropped = [row[0] for row in db.execute(_DROPPED, (floor,))]
+    dropped = [row[0] for row in db.execute(_DROPPED, (floor, mark))]
     compacted = [*db.execute(_COMPACTED, (floor,)), *((i, _EVERYTHING, _EVERYTHING) for i in dropped)]
     for index_id, newest, base in compacted:
         db.execute(_FORGET_MEMBERS, (index_id, newest))

@@ -42,8 +42,8 @@ _INSERT_DESCRIPTOR = """INSERT INTO descriptor VALUES (?, ?, ?, ?, ?, ?)
 _INSERT_VERSION = "INSERT INTO descriptor_version VALUES (?, ?, ?, ?, ?)"
 _DROP_INDEXES = """UPDATE index_owner SET dropped = ?
     WHERE descriptor_id = ? AND dropped IS NULL"""
-_OWN_INDEX = """INSERT INTO index_owner VALUES (?, ?, NULL)
-    ON CONFLICT (index_id) DO UPDATE SET dropped = NULL"""
+_OWN_INDEX = """INSERT INTO index_owner (index_id, descriptor_id, public) VALUES (?, ?, ?)
+    ON CONFLICT (index_id) DO UPDATE SET dropped = NULL, public = max(public, excluded.public)"""
 _RAISE = "UPDATE descriptor SET min_version = max(min_version, ?) WHERE id = ?"
 _TAKE_GENERATION = "UPDATE sequencer SET next_generation = next_generation + 1"
 _NEXT_GENERATION = "SELECT next_generation FROM sequencer"
@@ -236,7 +236,8 @@ class Sequencer:
             _INSERT_VERSION, (change.id, change.version, seq, change.body, rows.descriptor_checksum(change))
         )
         self._db.execute(_DROP_INDEXES, (seq, change.id))
-        self._db.executemany(_OWN_INDEX, [(index, change.id) for index in rows.index_ids(change.body)])
+        owned = rows.owned_indexes(change.body)
+        self._db.executemany(_OWN_INDEX, [(index, change.id, is_public) for index, is_public in owned])
 
     def _write_segments(self, request: log.CommitRequest, seq: int) -> None:
         """Turns intents into references; a segment that is one already stays as it is."""

@@ -8,3 +8,6 @@ CREATE TABLE export (
     created_us INTEGER NOT NULL,
     expires_us INTEGER NOT NULL,
     PRIMARY KEY (table_id, snapshot)) WITHOUT ROWID;
+
+-- Whether a version with the index as a public one was ever published.
+ALTER TABLE index_owner ADD COLUMN public INTEGER NOT NULL DEFAULT 1;
