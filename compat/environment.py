@@ -36,6 +36,14 @@ def python() -> Path:
     return folder / "bin" / "python"
 
 
+@cache
+def iceberg() -> Path:
+    """The interpreter with DuckDB and its extensions for Iceberg."""
+    folder = HOME / "iceberg"
+    _make_once(folder, HERE / "iceberg-requirements.txt", _create_python)
+    return folder / "bin" / "python"
+
+
 def _create_python(folder: Path, requirements: Path) -> None:
     venv.create(folder, clear=True, with_pip=True)
     _run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements])
