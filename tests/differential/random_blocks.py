@@ -1,5 +1,5 @@
-"""Random transaction blocks over tables that the block creates or truncates, from a seed: DDL, DML, queries and
-savepoints. What there is at each moment is asked of PostgreSQL."""
+"""Random transaction blocks over tables that the block creates or truncates, and foreign keys to them from tables with
+rows, from a seed: DDL, DML, queries and savepoints. What there is at each moment is asked of PostgreSQL."""
 
 import random
 from collections.abc import Callable
@@ -61,6 +61,7 @@ _WEIGHTS: dict[str, int] = {
     "check": 4,
     "validate": 2,
     "foreign_key": 5,
+    "old_key": 3,
     "drop_constraint": 3,
     "add_column": 6,
     "drop_column": 3,
@@ -328,6 +329,22 @@ class RandomBlock:
         action = self._rng.choice(["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"])
         constraint = f"{self._new_name('f')} FOREIGN KEY ({name}) REFERENCES {parent} ({key}){action}"
         return f"ALTER TABLE {table.name} ADD CONSTRAINT {constraint}"
+
+    def _old_key(self, table: KnownTable) -> str:
+        """From a table with rows of before."""
+        known = [self.tables[name] for name in sorted(self._old) if name in self.tables]
+        children = [(child.name, name) for child in known for name in child.columns if child.columns[name] == "int4"]
+        parents = [key for key in table.keys if table.columns[key] == "int4"]
+        if not children or not parents:
+            return self._key(table)
+        (child, name), key = self._rng.choice(children), self._rng.choice(parents)
+        # Sometimes all rows have parents.
+        if self._rng.random() < 0.6 and table.required <= {key}:
+            free = f"SELECT DISTINCT {name} FROM {child} WHERE {name} NOT IN (SELECT {key} FROM {table.name})"
+            return f"INSERT INTO {table.name} ({key}) {free}"
+        ending = self._rng.choice(["", "", " ON DELETE CASCADE", " NOT VALID"])
+        constraint = f"{self._new_name('f')} FOREIGN KEY ({name}) REFERENCES {table.name} ({key}){ending}"
+        return f"ALTER TABLE {child} ADD CONSTRAINT {constraint}"
 
     def _drop_constraint(self, table: KnownTable) -> str:
         if not table.constraints:

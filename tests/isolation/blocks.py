@@ -51,6 +51,19 @@ SHAPES = {
         "insert into parent values (9, 'own')",
         "alter table child add foreign key (parent_id) references parent",
     ),
+    # Of the parent, others know nothing; a row of theirs may refer to one that the block brings.
+    "new_parent": (
+        "create table fresh (id int primary key)",
+        "insert into fresh values (1), (2), (3), (9)",
+        "alter table child add constraint child_fresh foreign key (parent_id) references fresh",
+        "delete from fresh where id = 9",
+        "insert into fresh values (9)",
+    ),
+    "emptied_parent": (
+        "truncate parent",
+        "insert into parent values (1, 'x'), (2, 'y'), (3, 'z')",
+        "alter table child add constraint child_emptied foreign key (parent_id) references parent",
+    ),
     "retype": (
         "alter table child alter column parent_id type text using parent_id::text",
         "insert into child values (22, '1', 220)",
