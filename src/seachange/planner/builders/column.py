@@ -158,12 +158,13 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
         drop_column(draft, table_id, statements.DropColumn(name, cascade=True))
     for owned in draft.select(elements.SequenceOwnerElement, table_id=table_id, column_id=column_id):
         _release_sequence(draft, owned, cascade, what)
+    # First: one that refers to the same table does not depend on the index.
+    for key in keys_on(draft, table_id, [column_id]):
+        drops.drop_foreign_key(draft, key)
     for index in indexes_on(draft, table_id, column_id):
         drops.drop_index(draft, index, cascade, what)
     for check in draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id):
         drops.drop_check(draft, check)
-    for key in keys_on(draft, table_id, [column_id]):
-        drops.drop_foreign_key(draft, key)
 
 
 def _release_sequence(draft: Draft, owned: elements.SequenceOwnerElement, cascade: bool, what: str) -> None:
