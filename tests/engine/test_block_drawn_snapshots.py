@@ -3,16 +3,15 @@ index."""
 
 import pytest
 
-from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from tests.engine.test_block_changes import refused, rows
-from tests.engine.test_block_drawn_keys import ADDED, LOST, ROWS, nodes, sessions, write_own
-from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.engine.blocks import Sessions, refused, rows
+from tests.engine.test_block_drawn_keys import ADDED, LOST, ROWS, SETUP, write_own
 from tests.support.judge import inspect
 
-__all__ = ["MakePlace", "Node", "catalog_kind", "nodes", "place", "place_for", "sessions"]
+__all__ = ["SETUP"]
 
-Sessions = tuple[Session, Session]
+pytestmark = pytest.mark.either_catalog
+
 BULK = 3_000
 
 
