@@ -176,8 +176,8 @@ def test_of_a_folder_and_its_copy_one_gets_files(
             loser.execute("insert into t values (30000)")
             winner.execute("insert into t select x from generate_series(40001, 46000) s(x)")
             assert winner.execute("select count(*) from t").rows == [(18_001,)]
-            for path in Path(winner.node.parts.files.path("")).glob("*.parquet"):
-                if not (other := Path(loser.node.parts.files.path(path.name))).exists():
+            for path in Path(winner.node.parts.files.address).glob("*.parquet"):
+                if not (other := Path(loser.node.parts.files.address, path.name)).exists():
                     shutil.copy(path, other)
             loser.execute("insert into t select x from generate_series(20001, 26000) s(x)")
             assert loser.execute("select count(*) from t").rows == [(24_001,)]

@@ -33,7 +33,7 @@ class Troubled:
         before = len(list(self.folder.iterdir()))
         (self.folder / f"{before}-{os.getpid()}").touch()
         taken = kernel_context.take(1)
-        Path(kernel_context.warehouse.files.path(f"{taken[0]}")).write_text("x")
+        Path(kernel_context.warehouse.files.address, f"{taken[0]}").write_text("x")
         if before < self.failing:
             self.fail(kernel_context)
         return [int(id_) for id_ in taken]

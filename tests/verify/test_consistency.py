@@ -79,7 +79,7 @@ def kinds(anomalies: Sequence[Anomaly]) -> set[AnomalyKind]:
 
 
 def segment_files(node: Node) -> list[Path]:
-    return [Path(node.parts.files.path(name)) for name in node.parts.files.names()]
+    return [Path(node.parts.files.address, name) for name in node.parts.files.names()]
 
 
 def test_a_sound_database_has_no_anomalies(node: Node, other: Node, table: Table):

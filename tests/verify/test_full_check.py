@@ -66,7 +66,7 @@ def test_ranges_have_every_key_once(node: Node):
 def test_files_that_nothing_refers_to_are_reported(node: Node, other: Node):
     table = create(node)
     bulk(node, *[(i, f"v{i}", 1) for i in range(100)])
-    catalog, folder = node.parts.catalog, Path(node.parts.files.path(""))
+    catalog, folder = node.parts.catalog, Path(node.parts.files.address)
     # Of a writer that lives; of one that has ended, which is garbage; and of none.
     (live,) = catalog.reserve_segments(node.epoch.epoch, 1)
     gone = catalog.register_node("gone", 1_000)

@@ -149,7 +149,7 @@ class References:
         self._release(parent, {index.id}, what)
 
     def _release(self, parent: Table, indexes: set[IndexId], what: str) -> None:
-        for child, key in references_to(self._tables.values(), parent.id):
+        for child, key in references_to(self._tables.values(), parent):
             if child.id in self._except or key.parent_index not in indexes:
                 continue
             if not self._cascade:
