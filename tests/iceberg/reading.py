@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.iceberg.export import Exported
 from seachange.model.schema.descriptor import Table
-from tests.engine.database import open_quiet
 
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed (make setup)")
 
@@ -72,8 +72,10 @@ def show(value: Any) -> Any:
 
 
 @contextmanager
-def open_lake(data: Path) -> Iterator[Lake]:
-    node = open_quiet(data)
+def open_lake(data: Path, catalog: str | None = None) -> Iterator[Lake]:
+    node = open_node(data, catalog)
+    # Compacted only on request.
+    node.maintenance.paused = True
     try:
         lake = Lake(node)
         yield lake

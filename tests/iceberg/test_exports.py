@@ -3,12 +3,16 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from seachange import errors
 from seachange.engine.exports.table_exports import GRACE_US
+from seachange.iceberg.export import referenced_names
 from seachange.iceberg.manifests import SMALL_MANIFESTS_MAX
 from seachange.runtime.faults import FAULTS
 from tests.iceberg.reading import Lake, open_lake, read
@@ -195,3 +199,42 @@ def test_nodes_continue_each_others_exports(tmp_path: Path):
         third = one.check()
     found = [s["snapshot-id"] for s in third.metadata["snapshots"]]
     assert found == [first.snapshot, second.snapshot, third.snapshot]
+
+
+def test_exports_are_recorded_in_postgresql(tmp_path: Path, postgres_catalog_url: str):
+    with open_lake(tmp_path / "data", postgres_catalog_url) as lake:
+        lake.run(TABLE, MANY.format(1), "insert into t values (20000, 'inline')")
+        first, rows = lake.check(), lake.sql()
+        lake.run("delete from t where id % 2 = 0", "vacuum full t")
+        lake.check()
+        lake.node.collect_garbage(0)
+        assert read(first.address) == rows
+        assert lake.node.parts.catalog.exports()[0].snapshot == first.snapshot
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from seachange.engine.database.opening import open_node
+node = open_node(Path(sys.argv[1]))
+node.exports.export(node.epoch.schemas.newest.within().by_name["public", "t"].id)
+"""
+
+
+@pytest.mark.parametrize("point", ["segment.renamed", "export.written", "export.recorded"])
+def test_a_node_killed_during_an_export_leaves_the_last_one(tmp_path: Path, point: str):
+    data = tmp_path / "data"
+    with open_lake(data) as lake:
+        lake.run(TABLE, MANY.format(1))
+        first, rows = lake.check(), lake.sql()
+        lake.run("delete from t where id < 100", "insert into t values (20000, 'inline')")
+    environment = {**os.environ, "SEACHANGE_FAULT": point}
+    killed = subprocess.run([sys.executable, "-c", KILLED, data], env=environment, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert read(first.address) == rows
+    with open_lake(data) as lake:
+        exported = lake.check()
+        assert read(first.address) == rows
+        # What the killed process has written, and nothing refers to, is gone.
+        known = referenced_names(lake.node.exports.folder(lake.table().id), exported, {})
+        assert lake.names() == known

@@ -31,6 +31,7 @@ BODY_BYTES_MAX = 8_192
 _VERSION = "v1"
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _WAIT_US_MAX = 10_000_000
+_BODY_SECONDS_MAX = 10.0
 _THREADS = 2
 
 
@@ -72,7 +73,8 @@ class IcebergPages:
             return _oauth_problem(HTTPStatus.LENGTH_REQUIRED, "invalid_request", "Content-Length is required")
         if int(size) > BODY_BYTES_MAX:
             return _oauth_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "invalid_request", "the request is too long")
-        form = _read_form(await body.readexactly(int(size)))
+        async with asyncio.timeout(_BODY_SECONDS_MAX):
+            form = _read_form(await body.readexactly(int(size)))
         if form is None or form.get("grant_type") != "client_credentials" or not form.get("client_id"):
             return _oauth_problem(
                 HTTPStatus.BAD_REQUEST, "unsupported_grant_type", "client_credentials of a role and its password only"

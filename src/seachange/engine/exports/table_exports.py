@@ -54,7 +54,7 @@ class TableExports:
     def __init__(self, epoch: NodeEpoch) -> None:
         self._parts = epoch.parts
         self._epoch = epoch
-        self._locks: defaultdict[TableId, threading.Lock] = defaultdict(threading.Lock)
+        self._locks: dict[TableId, threading.Lock] = {}
         # The exports that this node made last.
         self._last: dict[TableId, _Last] = {}
         self._folders: dict[TableId, TableFolder] = {}
@@ -67,12 +67,15 @@ class TableExports:
     def retention_us(self) -> int:
         return self._duration_us("seachange.iceberg_retention")
 
+    def _lock(self, table_id: TableId) -> threading.Lock:
+        return self._locks.setdefault(table_id, threading.Lock())
+
     def _duration_us(self, setting: str) -> int:
         return 1_000 * parse_duration_ms(SessionSettings(self._parts.settings).get(setting))
 
     def export(self, table_id: TableId) -> Exported:
         """The table as of now. Raises NotMappable, and UndefinedTable if it was dropped."""
-        with self._locks[table_id]:
+        with self._lock(table_id):
             return self._epoch.run(partial(self._export_claimed, table_id))
 
     def export_due(self, epoch: EpochState) -> None:
@@ -104,7 +107,7 @@ class TableExports:
             found[record.table_id].append(record)
         for table_id, records in found.items():
             if all(record.expires_us <= now_us for record in records):
-                with self._locks[table_id]:
+                with self._lock(table_id):
                     self._epoch.run(partial(self._forget_table, table_id))
 
     def _forget_table(self, table_id: TableId, epoch: EpochState) -> None:
