@@ -3,7 +3,8 @@
 -- As concat and format show values.
 seachange_shown(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN left(CAST(x AS VARCHAR), 1) ELSE seachange_text(x) END;
 seachange_without_null(l, n) AS list_transform(l, lambda item: nullif(item, n));
-seachange_positions(l, v) AS list_filter(generate_series(1, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v);
+seachange_positions(l, v) AS list_filter(
+    list_transform(l, lambda item, i: CASE WHEN item IS NOT DISTINCT FROM v THEN i END), lambda i: i IS NOT NULL);
 seachange_replaced(l, v, w) AS list_transform(l, lambda item: CASE WHEN item IS NOT DISTINCT FROM v THEN w ELSE item
     END);
 seachange_json_array(l) AS '[' || array_to_string(list_transform(l, lambda item: coalesce(item, 'null')), ', ') || ']';

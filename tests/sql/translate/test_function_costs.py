@@ -121,6 +121,8 @@ def test_a_call_that_would_not_end_is_refused_at_once(session: Session, call: st
         ('\'[1, [2, "x"], {"a": 1, "b": 2}, true, null, 1.0]\'::jsonb @> \'[{"a": 1}, 1, ["x"], null, true]\'', True),
         ("'[1, true]'::jsonb @> '[\"1\"]' or '[true]'::jsonb @> '[1]' or '[[1]]'::jsonb @> '[1]'", False),
         ("pg_size_bytes('1.5 kB')", 1_536),
+        ("array_positions((select array_agg(i % 2) from generate_series(1, 5) g(i)), 1)::text", "{1,3,5}"),
+        ("array_positions(array['a', null, 'b', null], null)::text", "{2,4}"),
         ("to_number('12,454.8-', '99G999D9S')", -12454.8),
     ],
 )
@@ -135,6 +137,12 @@ def test_a_long_pattern_is_refused_for_a_long_text(session: Session, call: str):
     with pytest.raises(errors.ProgramLimitExceeded):
         session.execute(f"select {call % (text, pattern)}")
     assert session.execute(f"select {call % ('left(' + text + ', 100)', pattern)} is not null").rows == [(True,)]
+
+
+def test_a_text_is_not_searched_as_an_array(session: Session):
+    """Each of its characters would be looked up from the beginning."""
+    with pytest.raises(errors.StatementRefused):
+        session.execute(f"select array_positions({LONG}, 'b')")
 
 
 KEYS = "(select jsonb_object_agg('k' || i, i) from generate_series(1, 20000) g(i))"
