@@ -12,6 +12,7 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.iceberg.export import Exported
 from seachange.model.schema.descriptor import Table
+from seachange.runtime.location import DataLocation
 
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed (make setup)")
 
@@ -72,7 +73,7 @@ def show(value: Any) -> Any:
 
 
 @contextmanager
-def open_lake(data: Path, catalog: str | None = None) -> Iterator[Lake]:
+def open_lake(data: Path | DataLocation, catalog: str | None = None) -> Iterator[Lake]:
     node = open_node(data, catalog)
     # Compacted only on request.
     node.maintenance.paused = True

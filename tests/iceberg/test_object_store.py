@@ -1,0 +1,39 @@
+"""Exports of a database in an object store are read from there."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("obstore", reason="obstore is not installed (make setup)")
+pytest.importorskip("moto", reason="moto is not installed (make setup)")
+
+from seachange.runtime.location import find_location
+from tests.iceberg.reading import in_order, open_lake
+from tests.support.s3 import S3Server, environment
+
+from pyiceberg.table import StaticTable  # isort: skip
+
+
+def test_metadata_and_segments_are_read_from_the_store(
+    s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    settings = environment(s3_server.port)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    properties = {
+        "s3.endpoint": f"http://127.0.0.1:{s3_server.port}",
+        "s3.access-key-id": settings["AWS_ACCESS_KEY_ID"],
+        "s3.secret-access-key": settings["AWS_SECRET_ACCESS_KEY"],
+        "s3.region": "us-east-1",
+    }
+    location = find_location(f"s3://{s3_server.create_bucket()}/shop", tmp_path / "local")
+    with open_lake(location) as lake:
+        lake.run("create table t (id bigint primary key, s text)")
+        lake.run("insert into t select i, 'x' || i from generate_series(1, 6000) i", "delete from t where id < 50")
+        lake.run("insert into t values (9000, 'inline')")
+        for _ in range(2):
+            exported = lake.export()
+            assert exported.address.startswith("s3://")
+            table = StaticTable.from_metadata(exported.address, properties)
+            assert in_order(table.scan().to_arrow().to_pylist()) == lake.sql()
+            lake.run("update t set s = 'changed' where id % 100 = 0")
