@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.database.backup import _holding_garbage, back_up, restore
+from seachange.engine.database.backup import back_up, holding_garbage, restore
 from seachange.engine.database.database_identity import MANIFEST
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
@@ -117,7 +117,7 @@ def test_no_file_is_deleted_while_a_back_up_is_made(node):
     session.execute("delete from t where id % 2 = 0")
     table = next(t for t in node.epoch.schemas.newest.by_id.values() if t.name == "t")
     node.maintenance.paused = True
-    with _holding_garbage(node.parts.catalog):
+    with holding_garbage(node.parts.catalog):
         node.compact(table)
         files = node.parts.files.names()
         assert node.collect_garbage(0) == 0
@@ -129,7 +129,7 @@ def test_no_file_is_deleted_while_a_back_up_is_made(node):
 
 def test_a_back_up_whose_hold_was_lost_fails(tmp_path, node, catalogs):
     catalog = node.parts.catalog
-    with _holding_garbage(catalog) as epoch:
+    with holding_garbage(catalog) as epoch:
         catalog.end_node(epoch)
         with pytest.raises(errors.StaleNode):
             catalog.claim(epoch, "gc")

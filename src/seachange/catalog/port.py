@@ -68,6 +68,10 @@ class Catalog(Protocol):
     def bind(self, identity: str) -> str:
         """Sets the id of the database if there is none; returns the id that it has."""
 
+    def move(self, epoch: Epoch, identity: str, files: int) -> bool:
+        """Replaces the id of the database and ends all nodes but this one, in one step; False, and nothing is changed,
+        if the catalog does not refer to exactly this number of files."""
+
     # Nodes. Expiry is judged by the catalog's own clock; only `live` decides, and only `expire_nodes` and `end_node`
     # clear it, under the sequencer lock.
 

@@ -114,6 +114,12 @@ class WrongDatabase(OperationalError):
     hint_text = "Name the catalog and the data folder of one database with --catalog and --data. Nothing was written."
 
 
+class DatabaseMoved(OperationalError):
+    sqlstate = "55000"
+    message = "the database has moved from {path} to another place"
+    hint_text = "Name its new place with --data (in Python: data=); the catalog is the same."
+
+
 class NetworkFileSystem(OperationalError):
     sqlstate = "58000"
     message = "the SQLite catalog {path} lies on a network file system ({filesystem}), whose locks cannot be trusted"

@@ -27,6 +27,8 @@ POINTS: dict[str, str] = {
     "identity.proposed": "an id for a new database is in its folder, the catalog has none",
     "identity.bound": "the catalog has the id of a new database, the folder has only proposals",
     "identity.settled": "the folder has the id of the database, and still proposals",
+    "copy.copied": "a copy has all files that the catalog referred to a moment ago",
+    "copy.moved": "the catalog has the id of the copy, the copy has only the proposed id",
     "bulk.sorted": "a bulk load has sorted its input, no segment is written",
     "bulk.written": "all segments of a bulk load are published, the commit is not asked for",
     "compaction.planned": "a compaction has chosen what to rewrite",

@@ -40,6 +40,12 @@ RETRY_S = 0.1
 _US = 1_000_000
 
 _BIND = "UPDATE seachange.sequencer SET database_id = %s WHERE database_id IS NULL"
+_LOCK = "SELECT seachange.lock_sequencer()"
+_IS_LIVE = "SELECT seachange.is_live(%b)"
+_FILES = "SELECT count(*) FROM seachange.segment"
+_SET_IDENTITY = "UPDATE seachange.sequencer SET database_id = %s"
+_END_OTHERS = """WITH ended AS (UPDATE seachange.node SET live = false WHERE live AND epoch <> %b RETURNING epoch)
+    SELECT seachange.forget_locks(array_agg(epoch)) FROM ended"""
 _REGISTER = "SELECT seachange.register_node(%s, %b, %b, %b)"
 _RELEASE_AGREED = "SELECT release FROM seachange.sequencer"
 _AGREE = "SELECT seachange.agree_release(%b)"
@@ -111,6 +117,20 @@ class PostgresCatalog(CatalogReads):
     def bind(self, identity: str) -> str:
         self._do(_BIND, identity)
         return self.identity() or identity
+
+    def move(self, epoch: Epoch, identity: str, files: int) -> bool:
+        def change(db: Connection) -> bool:
+            with db.transaction():
+                db.execute(_LOCK)
+                if not read.query(db, _IS_LIVE, epoch)[0][0]:
+                    raise errors.StaleNode(node=epoch)
+                if read.query(db, _FILES) != [(files,)]:
+                    return False
+                db.execute(_SET_IDENTITY, (identity,))
+                db.execute(_END_OTHERS, (epoch,))
+                return True
+
+        return self._pool.run(change)
 
     def _row(self, text: LiteralString, *values: object) -> tuple[object, ...]:
         return self._pool.run(lambda db: read.query(db, text, *values))[0]

@@ -85,6 +85,11 @@ class SqliteCatalog(CatalogReads):
             db.execute(BIND, (identity,))
         return self.identity() or identity
 
+    def move(self, epoch: Epoch, identity: str, files: int) -> bool:
+        with self._writer as db:
+            nodes.require_live(db, epoch)
+            return nodes.move(db, epoch, identity, files)
+
     def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
         with self._writer as db:
             # Another program may have upgraded the catalog to a newer format in the meantime.

@@ -35,6 +35,9 @@ _RELEASE_AGREED = "SELECT release FROM sequencer"
 _AGREE = """UPDATE sequencer SET release = max(release,
     (SELECT min(?1, coalesce(min(release), ?1)) FROM node WHERE live = 1))"""
 _LIVE = "SELECT 1 FROM node WHERE epoch = ? AND live = 1"
+_OTHERS = "SELECT epoch FROM node WHERE live = 1 AND epoch <> ?"
+_FILES = "SELECT count(*) FROM segment"
+_SET_IDENTITY = "UPDATE sequencer SET database_id = ?"
 _NEXT_ID = "SELECT next_id FROM sequencer"
 _TAKE_IDS = "UPDATE sequencer SET next_id = next_id + ?"
 _NEXT_SEGMENT = "SELECT next_segment FROM sequencer"
@@ -85,6 +88,14 @@ def beat(
 def end(db: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:
     for statement in _END:
         db.executemany(statement, [(epoch,) for epoch in epochs])
+
+
+def move(db: sqlite3.Connection, epoch: Epoch, identity: str, files: int) -> bool:
+    if db.execute(_FILES).fetchone() != (files,):
+        return False
+    db.execute(_SET_IDENTITY, (identity,))
+    end(db, [Epoch(other) for (other,) in db.execute(_OTHERS, (epoch,)).fetchall()])
+    return True
 
 
 def require_live(db: sqlite3.Connection, epoch: Epoch) -> None:

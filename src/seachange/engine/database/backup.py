@@ -66,7 +66,7 @@ def back_up(source: Path | DataLocation, catalog_url: str | None, target: Path) 
     _make_empty(target)
     catalog, identity = open_database(catalog_url, location, creates=False)
     try:
-        with _holding_garbage(catalog) as epoch:
+        with holding_garbage(catalog) as epoch:
             head = catalog.copy_to(target)
             files = _copy_out(location, target / SEGMENTS)
             # Raises if the epoch has ended: then garbage may have been collected.
@@ -134,7 +134,7 @@ def _read_manifest(source: Path) -> Manifest:
 
 
 @contextmanager
-def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
+def holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
     """Registers a node of its own that holds the garbage collection claim, so that no file is deleted."""
     epoch = catalog.register_node(_NAME, _EXPIRY_MS, CURRENT.number)
     # It writes to no table, so no table lock waits for it.
@@ -151,6 +151,8 @@ def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
                 )
             stopped.wait(_LOOK_SECONDS)
             waited += _LOOK_SECONDS
+            # The holder may have died.
+            catalog.expire_nodes()
         yield epoch
     finally:
         stopped.set()

@@ -2,6 +2,9 @@
 
 **Invariant:** an epoch that has ended fails only the transactions that were open in it. What begins afterwards (a
 session, a transaction, a job) begins in a new epoch, which `run` starts.
+
+**Invariant:** an epoch works only with the files of the database that the catalog names: when the database is moved,
+all epochs end, and none begins over the old files.
 """
 
 from __future__ import annotations
@@ -48,6 +51,10 @@ class NodeEpoch:
         epoch = EpochState(
             parts.catalog, parts.warehouse, self._name, self.expiry_ms, parts.clock, self.beat_soon.set, parts.release
         )
+        # After the registration: a move ends all epochs that are registered before it.
+        if parts.identity is not None and parts.catalog.identity() != parts.identity:
+            parts.catalog.end_node(epoch.epoch)
+            raise errors.DatabaseMoved(path=parts.files.address)
         # The catalog knows the process before it holds anything.
         self._send_beat(epoch)
         return epoch
