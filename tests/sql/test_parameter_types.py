@@ -16,8 +16,8 @@ PARAMETERS = ",".join(f"${number}" for number in range(1, COUNT + 1))
     ("text", "known"),
     [
         ("delete from t where id in ({})", "integer"),
-        ("delete from t where abs(id) in ({})", None),
-        ("delete from t where id = coalesce({})", None),
+        ("delete from t where abs(id) in ({})", "integer"),
+        ("delete from t where id = coalesce(id, {})", "integer"),
         ("insert into t (id) values ({})", None),
     ],
 )

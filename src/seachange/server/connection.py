@@ -270,7 +270,8 @@ class ClientConnection:
         if len(prepared) > 1:
             raise errors.SyntaxProblem(detail="a prepared statement is one command")
         self._check_accepted(prepared[0] if prepared else None)
-        named = NamedStatement(prepared[0], ()) if prepared else None
+        types = [TYPE_BY_OID.get(oid) for oid in parse.oids]
+        named = NamedStatement(prepared[0].with_types(types), ()) if prepared else None
         self._statements.add(parse.name, Statement(named, parse.oids))
         self._out.send(m.PARSE_COMPLETE)
 

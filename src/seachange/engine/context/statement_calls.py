@@ -58,7 +58,7 @@ class NamedStatements:
     def add(self, name: str, text: str, types: tuple[SqlType, ...]) -> None:
         if name in self._by_name:
             raise errors.DuplicateStatement(name=name)
-        self._by_name[name] = NamedStatement(prepare_one(text), types, is_told=True)
+        self._by_name[name] = NamedStatement(prepare_one(text).with_types(types), types, is_told=True)
 
     def put(self, name: str, statement: NamedStatement) -> None:
         """One that a client has prepared by other means than text; of any kind."""

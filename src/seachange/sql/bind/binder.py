@@ -91,6 +91,7 @@ _MEETINGS: Final[dict[type[exp.Expr], str]] = {
     exp.Least: "LEAST",
     exp.Array: "ARRAY",
 }
+_QUANTIFIERS: Final = frozenset({"all", "any", "some"})
 _STRINGS: Final = (exp.ByteString, exp.UnicodeString, exp.RawString, exp.National)
 
 
@@ -115,7 +116,8 @@ class Expressions:
         if type_ is None or type_ == UNKNOWN:
             return
         while isinstance(node, _WRAPPERS):
-            self.types[id(node)] = type_
+            if self.types.get(id(node)) == UNKNOWN:
+                self.types[id(node)] = type_
             node = node.this
         if isinstance(node, exp.Parameter):
             number = _number(node)
@@ -231,8 +233,9 @@ def _operator(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType
     if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
         return _rows(found, node, scope)
     name = _OPERATORS[type(node)]
-    if isinstance(right, exp.Any | exp.All):
-        return _quantified(found, name, left, right, scope)
+    listed = _quantified_operand(right)
+    if listed is not None:
+        return _quantified(found, name, left, listed, scope)
     types = [found.bind(left, scope), _json_key(right) or found.bind(right, scope)]
     if types[0] == RECORD or types[1] == RECORD:
         return BOOLEAN if isinstance(node, exp.Predicate) else None
@@ -260,18 +263,29 @@ def _rows(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType:
     return BOOLEAN
 
 
+def _quantified_operand(node: exp.Expr) -> exp.Expr | None:
+    """That of ANY, ALL or SOME; the parser represents some of them as calls."""
+    if isinstance(node, exp.Any | exp.All):
+        operand: exp.Expr = node.this
+        return operand
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _QUANTIFIERS and len(node.expressions) == 1:
+        called: exp.Expr = node.expressions[0]
+        return called
+    return None
+
+
 def _quantified(found: Expressions, name: str, left: exp.Expr, right: exp.Expr, scope: NameScope) -> BoundType:
     """left = ANY (array), or of a query."""
-    inner = right.this.unnest() if isinstance(right.this, exp.Paren) else right.this
+    inner = right.unnest() if isinstance(right, exp.Paren) else right
     if isinstance(inner, exp.Query):
         types = [found.bind(left, scope), found.bind(inner, scope)]
         found.operate(name, (left, inner), types)
         return BOOLEAN
-    type_, listed = found.bind(left, scope), found.bind(right.this, scope)
+    type_, listed = found.bind(left, scope), found.bind(right, scope)
     element = UNKNOWN if listed == UNKNOWN else element_of(listed) if listed is not None else None
     chosen = found.operate(name, (left, exp.Null()), [type_, element])
     wanted = chosen.arguments[1] if chosen is not None else None
-    found.convert(right.this, array_type(wanted) if wanted is not None else None)
+    found.convert(right, array_type(wanted) if wanted is not None else None)
     return BOOLEAN
 
 

@@ -72,6 +72,32 @@ def output_names(tree: exp.Expr) -> tuple[str | None, ...] | None:
     return tuple(output_name(projection) for projection in query.expressions)
 
 
+def name_columns(tree: exp.Expr) -> exp.Expr:
+    """Writes out the names of columns of subqueries in FROM and WITH, to which other names refer: DuckDB would choose
+    its own."""
+    for source in list(tree.find_all(exp.CTE, exp.Subquery, exp.Lateral, exp.Values)):
+        alias = source.args.get("alias")
+        is_source = isinstance(source, exp.CTE | exp.Lateral) or isinstance(source.parent, exp.From | exp.Join)
+        if not is_source or (alias is not None and alias.columns):
+            continue
+        query = source if isinstance(source, exp.Values) else source.this
+        while isinstance(query, exp.SetOperation | exp.Subquery):
+            query = query.this
+        if isinstance(query, exp.Select):
+            query.set("expressions", [_aliased(item) for item in query.expressions])
+        elif isinstance(query, exp.Values) and isinstance(alias, exp.TableAlias):
+            columns = [exp.to_identifier(name, quoted=True) for name in output_names(query) or () if name]
+            alias.set("columns", columns)
+    return tree
+
+
+def _aliased(item: exp.Expr) -> exp.Expr:
+    name = output_name(item)
+    if name is None or isinstance(item, exp.Alias | exp.Column):
+        return item
+    return exp.Alias(this=item, alias=exp.to_identifier(name, quoted=True))
+
+
 def output_name(node: exp.Expr) -> str | None:
     """None for a star.
 

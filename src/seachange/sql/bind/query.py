@@ -11,6 +11,7 @@ from sqlglot import exp
 from seachange.sql.bind.binder import Expressions
 from seachange.sql.bind.calls import called
 from seachange.sql.bind.cast_types import cast_type
+from seachange.sql.bind.changes import bind_delete, bind_insert, bind_merge, bind_update
 from seachange.sql.bind.output_names import output_name
 from seachange.sql.bind.scope import BindCatalog, BoundColumn, Columns, NameScope, Source
 from seachange.sql.bind.types import BIGINT, RECORD, TEXT, UNKNOWN, BoundType, element_of, named
@@ -69,6 +70,8 @@ def _bind_open(found: Expressions, query: exp.Expr, scope: NameScope) -> Columns
             return _bind_values(found, query, scope)
         case exp.Select():
             return _bind_select(found, query, scope)
+        case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge():
+            return _bind_change(found, query, scope)
         case _:
             return None
 
@@ -101,11 +104,23 @@ def _bind_compound(found: Expressions, query: exp.SetOperation, scope: NameScope
         return None
     word = type(query).__name__.upper()
     columns = []
-    for first, second in zip(left, right, strict=True):
-        met = found.meet((), (first.type, second.type), word)
+    for place, (first, second) in enumerate(zip(left, right, strict=True)):
+        met = found.meet(list(_items_at(query, place)), (first.type, second.type), word)
         is_unknown = first.type == UNKNOWN and second.type == UNKNOWN
         columns.append(BoundColumn(first.name, UNKNOWN if is_unknown else met))
     return columns
+
+
+def _items_at(query: exp.Expr, place: int) -> Iterator[exp.Expr]:
+    """The expressions that give a column, in each of the queries that a query is made of."""
+    match query:
+        case exp.SetOperation():
+            yield from _items_at(query.this, place)
+            yield from _items_at(query.expression, place)
+        case exp.Subquery():
+            yield from _items_at(query.this, place)
+        case exp.Select() if not query.is_star and place < len(query.expressions):
+            yield query.expressions[place].unalias()
 
 
 def _bind_values(found: Expressions, query: exp.Values, scope: NameScope) -> Columns:
@@ -140,6 +155,27 @@ def _bind_select(found: Expressions, query: exp.Select, scope: NameScope) -> Col
         if query.args.get(key) is not None:
             found.bind_condition(query.args[key].this, inner, place)
     _bind_clauses(found, query, inner)
+    return columns
+
+
+def _bind_change(found: Expressions, tree: exp.Expr, scope: NameScope) -> Columns:
+    """The columns of RETURNING."""
+    match tree:
+        case exp.Insert():
+            inner = bind_insert(found, tree, scope)
+        case exp.Update():
+            inner = bind_update(found, tree, scope, _add_source)
+        case exp.Delete():
+            inner = bind_delete(found, tree, scope, _add_source)
+        case exp.Merge():
+            inner = bind_merge(found, tree, scope, _add_source)
+        case _:
+            return None
+    columns: list[BoundColumn] | None = []
+    returning = tree.args.get("returning")
+    for item in returning.expressions if returning is not None else ():
+        found_columns = _item(found, item, inner)
+        columns = None if columns is None or found_columns is None else [*columns, *found_columns]
     return columns
 
 

@@ -14,7 +14,8 @@ from seachange.sql.compile.target import DmlTarget
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.query.query import bind_query, result_names
+from seachange.sql.query.query import bind_query
+from seachange.sql.query.result_columns import result_names
 from seachange.sql.text.tokens import split_script
 from seachange.sql.text.tree import parse_tree
 from seachange.sql.write.dml import compile_select

@@ -16,12 +16,13 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
 from seachange.runtime.interruption import check_interrupt
-from seachange.sql.bind.output_names import output_names
-from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.output_names import name_columns, output_names
+from seachange.sql.bind.query import Binding, bind_tree
 from seachange.sql.bind.scope import Columns, NoCatalog
+from seachange.sql.bind.types import bound
 from seachange.sql.compile.bound_catalog import NOTHING_RESOLVED, PortCatalog, Resolved
+from seachange.sql.compile.bpchar_parameters import Compared, note_compared
 from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
-from seachange.sql.compile.parameter_types import Compared, note_compared
 from seachange.sql.compile.seek import DEMANDS, SeekCondition, note_demands
 from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.sql.duck.sequence_calls import name_calls, plain_names
@@ -42,6 +43,7 @@ from seachange.sql.translate.sources import expand_sources
 from seachange.sql.translate.table_functions import expand_table_calls
 from seachange.sql.translate.time_functions import name_moments
 from seachange.storage.duck import SUM_MACRO
+from seachange.values.types import SqlType
 
 # Marks the place of a scan in generated text. No statement can contain it: the guard rejects NUL and escapes for it.
 _HOLE = "\x00"
@@ -128,13 +130,21 @@ def parameter_name(number: int) -> str:
     return f"{ARGUMENT}{number}"
 
 
-def compile_template(tree: exp.Expr, timed: bool = True, catalog: PortCatalog | None = None) -> Template:
+def compile_template(
+    tree: exp.Expr,
+    timed: bool = True,
+    catalog: PortCatalog | None = None,
+    declared: Sequence[SqlType | None] = (),
+) -> Template:
     """Takes ownership of the tree. Unless `timed`, time functions are left for later. With a catalog, the template is
-    valid while what it found there `is_current`."""
+    valid while what it found there `is_current`. `declared` are the types of parameters, as far as they are known."""
     tree = fold_names(plain_names(tree))
-    binding = bind_tree(tree, catalog or NoCatalog())
+    given = [bound(type_) if type_ is not None else None for type_ in declared]
+    binding = bind_tree(tree, catalog or NoCatalog(), given)
+    if binding.parameters:
+        _cast_spans(tree, binding)
     names = output_names(tree)
-    tree = translate_catalog_forms(tree)
+    tree = translate_catalog_forms(name_columns(tree))
     check_tree(tree)
     for transform in _PASSES:
         check_interrupt()
@@ -167,6 +177,14 @@ def compile_template(tree: exp.Expr, timed: bool = True, catalog: PortCatalog | 
         binding.columns,
         catalog.resolved if catalog is not None else NOTHING_RESOLVED,
     )
+
+
+def _cast_spans(tree: exp.Expr, binding: Binding) -> None:
+    """Intervals are passed to DuckDB as texts."""
+    for node in list(tree.find_all(exp.Parameter)):
+        type_ = binding.types.get(id(node))
+        if type_ is not None and type_.name == "interval" and not isinstance(node.parent, exp.Cast):
+            node.replace(exp.cast(node.copy(), exp.DataType.build("INTERVAL", dialect="duckdb")))
 
 
 def fold_names(tree: exp.Expr) -> exp.Expr:

@@ -20,8 +20,8 @@ from seachange.sql.parsing.parse import TreeStatement
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.query.databases import check_named_databases
-from seachange.sql.query.query import bind_query, check_parameter_count, result_names
-from seachange.sql.query.result_columns import column_types
+from seachange.sql.query.query import bind_query, check_parameter_count
+from seachange.sql.query.result_columns import column_types, result_names
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.sql.write.dml import compile_select
 from seachange.storage.arrow import arrow_type, write_stored

@@ -15,9 +15,8 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
-from seachange.sql.bind.output_names import apply_names
+from seachange.sql.compile.bpchar_parameters import without_padding
 from seachange.sql.compile.join_keys import follow_links
-from seachange.sql.compile.parameter_types import without_padding
 from seachange.sql.compile.seek import bind_demands
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation, scan_system
 from seachange.sql.compile.template import TableReference, Template, compile_template, parameter_name
@@ -212,10 +211,6 @@ def describe_query(
     """The columns, without the rows."""
     names, types = duck.describe(bind_query(template, port, values))
     return result_columns(template, names, types)
-
-
-def result_names(template: Template, found: Sequence[str]) -> list[str]:
-    return apply_names(template.names, found)
 
 
 def read_arguments(text: str) -> tuple[TreeStatement, list[Given | Argument] | None]:

@@ -33,7 +33,7 @@ def result_columns(template: Template, names: Sequence[str], duck_types: Sequenc
     types = column_types(template, duck_types)
     found = template.columns if template.columns is not None and len(template.columns) == len(types) else None
     origins = [c.origin and find_origin(*c.origin) for c in found] if found is not None else [None] * len(types)
-    named = apply_names(template.names, names)
+    named = result_names(template, names)
     columns = [duck_column(*each) for each in zip(named, duck_types, types, origins, strict=True)]
     if found is None:
         return tuple(columns)
@@ -44,6 +44,13 @@ def _registered(column: ResultColumn, type_: BoundType | None) -> ResultColumn:
     """A name of an object, which is a text here, has a type of its own."""
     is_registered = type_ is not None and type_.name.startswith(_REGISTERED) and column.oid == TEXT.oid
     return ResultColumn(column.name, type_.oid or column.oid) if type_ is not None and is_registered else column
+
+
+def result_names(template: Template, found: Sequence[str]) -> list[str]:
+    """`found` are DuckDB's names."""
+    if template.columns is not None and len(template.columns) == len(found):
+        return [column.name for column in template.columns]
+    return apply_names(template.names, found)
 
 
 def column_types(template: Template, duck_types: Sequence[str]) -> list[SqlType | None]:

@@ -39,12 +39,15 @@ from seachange.sql.write.dml import Select, compile_plan, takes_constants
 from seachange.sql.write.with_changes import changing_queries
 from seachange.values.coercion import check_characters
 from seachange.values.timezone import session_zone
+from seachange.values.types import SqlType
 
 _PREPARED_MAX = 2048
 # Longer texts contain data rather than a statement that is repeated: they are not cached.
 KEPT_CHARS_MAX = 10_000
 # In longer texts no constants are looked for.
 SHARED_CHARS_MAX = 1_000
+# How many lists of parameter types of one text have plans.
+_TYPED_MAX = 16
 _SHARED = ("select", "insert", "update", "delete")
 T = TypeVar("T")
 
@@ -54,8 +57,9 @@ class Prepared:
     for DDL and for EXPLAIN of DDL; other statements read or write rows."""
 
     __slots__ = (
-        "_mentions", "command", "constants", "is_definition", "is_query", "parsed", "pattern", "plan", "text", "writes"
-    )  # fmt: skip
+        *("_mentions", "_typed", "command", "constants", "is_definition", "is_query"),
+        *("parsed", "pattern", "plan", "text", "types", "writes"),
+    )
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
@@ -71,6 +75,23 @@ class Prepared:
         # It neither changes nor locks rows, but may draw from sequences.
         self.is_query = self.command == "SELECT" and isinstance(parsed, TreeStatement) and not _is_changing(parsed)
         self._mentions: Mentions | None = None
+        # The types of parameters that the client has declared; and the statement with others.
+        self.types: tuple[SqlType | None, ...] = ()
+        self._typed: dict[tuple[SqlType | None, ...], Prepared] = {}
+
+    def with_types(self, types: Sequence[SqlType | None]) -> Prepared:
+        """The statement with declared parameter types: a query has a plan for each list of them."""
+        key = tuple(types)
+        if not self.is_query or not any(key):
+            return self
+        found = self._typed.get(key)
+        if found is None:
+            found = copy(self)
+            found.types, found.plan = key, None
+            if len(self._typed) >= _TYPED_MAX:
+                self._typed.clear()
+            self._typed[key] = found
+        return found
 
     @property
     def mentions(self) -> Mentions:
@@ -333,7 +354,7 @@ def _current_plan(prepared: Prepared, tree: exp.Expr, port: TransactionPort) -> 
         # compile it each time.
         may_wait()
         try:
-            plan = compile_plan(tree, port)
+            plan = compile_plan(tree, port, prepared.types)
             prepared.plan = plan, zone
         except RecursionError:
             raise errors.StatementTooComplex() from None

@@ -27,6 +27,7 @@ from seachange.sql.write.merge import Merge
 from seachange.sql.write.select_for_update import LockingSelect
 from seachange.sql.write.update import Delete, Update
 from seachange.sql.write.with_changes import WithChanges, changing_queries
+from seachange.values.types import SqlType
 
 _INSERT_CLAUSES = {
     "overwrite": "INSERT OVERWRITE",
@@ -48,7 +49,8 @@ _DELETE_CLAUSES = {
 }
 
 
-def compile_plan(tree: exp.Expr, port: TransactionPort) -> StatementPlan:
+def compile_plan(tree: exp.Expr, port: TransactionPort, declared: Sequence[SqlType | None] = ()) -> StatementPlan:
+    """`declared` are the types of parameters that the client has declared."""
     if changing_queries(tree):
         return WithChanges(tree, port, compile_plan)
     match tree:
@@ -71,9 +73,9 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> StatementPlan:
         case exp.Query() if calls_job(tree):
             return JobSelect(tree)
         case exp.Query():
-            return Select(tree, port)
+            return Select(tree, port, declared)
         case exp.Values():
-            return Select(_select_values(tree), port)
+            return Select(_select_values(tree), port, declared)
         case _:
             raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
 
@@ -84,10 +86,10 @@ def takes_constants(plan: StatementPlan, values: Sequence[Any]) -> bool:
     return isinstance(plan, InsertRows | Update | Delete | Select) and plan.takes_constants(values)
 
 
-def compile_select(tree: exp.Expr, port: TransactionPort) -> Template:
+def compile_select(tree: exp.Expr, port: TransactionPort, declared: Sequence[SqlType | None] = ()) -> Template:
     """The general plan of a query: checked, whatever its tables are."""
     query = _select_values(tree) if isinstance(tree, exp.Values) else tree.copy()
-    return compile_template(query, catalog=PortCatalog(port))
+    return compile_template(query, catalog=PortCatalog(port), declared=declared)
 
 
 def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
@@ -127,7 +129,8 @@ def _compile_insert(tree: exp.Insert, port: TransactionPort) -> StatementPlan:
 
 
 class Select:
-    def __init__(self, tree: exp.Query, port: TransactionPort) -> None:
+    def __init__(self, tree: exp.Query, port: TransactionPort, declared: Sequence[SqlType | None]) -> None:
+        self._declared = declared
         self._target: DmlTarget | None = fast_select.simple_target(tree)
         self._by_key: fast_select.KeySelect | fast_select.IndexSelect | None = None
         table = self._target.find_table(port) if self._target is not None else None
@@ -136,7 +139,7 @@ class Select:
         # Compiled in any case, since this checks the tree; bound when it is first run.
         self._tree = tree if self._by_key is not None else None
         catalog = PortCatalog(port) if self._by_key is None else None
-        self._template: Template = compile_template(tree.copy(), catalog=catalog)
+        self._template: Template = compile_template(tree.copy(), catalog=catalog, declared=declared)
         self._expected = max(self._template.parameters, default=0)
 
     @property
@@ -162,5 +165,5 @@ class Select:
             if found is not None:
                 return found
             if self._tree is not None:
-                self._template, self._tree = compile_select(self._tree, port), None
+                self._template, self._tree = compile_select(self._tree, port, self._declared), None
         return run_query(self._template, port, duck, values, sink)
