@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from seachange.engine.database.backup import back_up, restore
 from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
 from seachange.runtime.location import DataLocation, default_folder, find_location
+from tests.support.patience import PATIENCE_S
 from tests.support.s3 import FaultProxy, S3Server, environment, fault_proxy
 
 ROWS = 6_000
@@ -150,9 +152,12 @@ def test_garbage_is_deleted_in_the_store(url: str, s3_server: S3Server, tmp_path
         session.execute("create table t (id bigint primary key, v text)")
         session.execute(LOAD)
         session.execute("drop table t")
-        node.maintenance.collect(node.epoch)
-        names = node.parts.files.names()
-    assert names == []
+        # Files are garbage when the marks of all nodes have passed the DROP.
+        deadline = time.monotonic() + PATIENCE_S
+        while node.parts.files.names() and time.monotonic() < deadline:
+            node.maintenance.collect(node.epoch)
+            time.sleep(0.05)
+        assert node.parts.files.names() == []
     assert not list((tmp_path / "local" / "cache").rglob("*.parquet"))
 
 
