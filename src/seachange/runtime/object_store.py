@@ -142,15 +142,6 @@ class ObjectStore:
 
         return self._run("read", name, get)
 
-    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes from each start up to each end, in one round of requests."""
-        starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
-
-        def get() -> list[bytes]:
-            return [bytes(part) for part in obstore.get_ranges(self._store, name, starts=starts, ends=ends)]
-
-        return self._run("read", name, get)
-
     def head(self, name: str) -> ObjectHead | None:
         def get() -> ObjectHead | None:
             try:
@@ -185,10 +176,6 @@ class ObjectStore:
             return [meta["path"] for batch in obstore.list(self._store) for meta in batch]
 
         yield from (name for name in self._run("list", "", listed) if name.startswith(prefix))
-
-    def check_writable(self) -> None:
-        """Raises with the reason if the bucket is missing or not accessible; used before anything is created."""
-        self.read(".seachange")
 
     def _delete_one(self, name: str) -> None:
         try:
