@@ -83,6 +83,14 @@ class Replaced:
     listed: int
 
 
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """No undo record: what follows `begin` in the journal has put rows into another form, and is not what statements
+    have written."""
+
+    begin: int
+
+
 @dataclass(slots=True)
 class IndexBuffer:
     plan: EntryPlan
@@ -189,7 +197,7 @@ def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([array_of(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
 
 
-_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Replaced
+_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Replaced | Rebased
 
 
 class WriteBuffer:
@@ -273,6 +281,48 @@ class WriteBuffer:
             self.indexes.pop(index_id, None)
         self.indexes |= buffers
 
+    def note_rebased(self, begin: int) -> None:
+        """All that was done since `begin` has put rows into another form."""
+        if begin < self.mark():
+            self._journal.append(Rebased(begin))
+
+    def before_rebase(self, table_id: DescriptorId, version: int) -> Replaced | None:
+        """The rows of a table in the last form that conformed to this version or an older one; None if a statement has
+        written to the table since."""
+        place = len(self._journal)
+        while place:
+            place -= 1
+            match self._journal[place]:
+                case Rebased(begin):
+                    steps = [
+                        s for s in self._journal[begin:place] if isinstance(s, Replaced) and s.table_id == table_id
+                    ]
+                    if steps and steps[0].fit is not None and steps[0].fit.table.version <= version:
+                        return steps[0]
+                    place = begin
+                case (IndexBuffer() as buffer, _, _) if buffer.plan.table_id == table_id:
+                    return None
+                case (StagedFile() as file, _) if file.plan.table_id == table_id:
+                    return None
+                case Staging(_, file) if file.plan.table_id == table_id:
+                    return None
+                case Replaced() as replaced if replaced.table_id == table_id:
+                    return None
+        return None
+
+    def put_back(self, replaced: Replaced) -> None:
+        """Rows of a table in an earlier form, which the journal undoes like any other."""
+        begin = self.mark()
+        self.replace(replaced.table_id, {i: buffer for i, buffer in replaced.buffers.items() if buffer is not None})
+        if replaced.fit is not None:
+            self.fits[replaced.table_id] = replaced.fit
+        self.note_rebased(begin)
+
+    def has_files(self, replaced: Replaced) -> bool:
+        """Whether a part of the table's rows, then or now, is in files."""
+        now = [buffer for buffer in self.indexes.values() if buffer.plan.table_id == replaced.table_id]
+        return any(True for b in (*now, *replaced.buffers.values()) if b is not None for _ in b.segments())
+
     def mark(self) -> int:
         return len(self._journal)
 
@@ -289,6 +339,8 @@ class WriteBuffer:
                     unwanted.append(files.pop().segment)
                 case Replaced() as replaced:
                     unwanted += self._put_back(replaced)
+                case Rebased():
+                    pass
         return unwanted
 
     def _put_back(self, replaced: Replaced) -> list[Segment]:

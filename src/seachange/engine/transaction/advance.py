@@ -5,7 +5,8 @@ version. Where that cannot be, the table has a limit: a statement that needs the
 rebases.
 
 **Invariant:** the rows that a transaction has buffered fit the version that each of its statements plans with, up to
-names. A statement that goes back to a limit, and there meets rows which have gone on, is refused (40001).
+names. Rows that have gone on go back to a limit with a statement that reads as of it. If they were written to since, or
+have lost a column or a key on the way, a statement that meets them there is refused (40001).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.rebase import Rebase
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.shape import has_same_plan
+from seachange.model.schema.shape import has_same_plan, lost_parts
 
 # What a commit would be refused for: the rows are left as they are, and the commit says so.
 _REFUSALS = (errors.SerializationFailure, errors.IntegrityError, errors.DataError)
@@ -63,6 +64,27 @@ def advance(txn: TransactionState, rebase: Rebase, head: Seq) -> None:
             _follow(txn, rebase, id_, newer.get(id_), planned[id_], head)
     for some in _groups(txn, rebase, written, planned, head):
         _move(txn, rebase, some, planned, head)
+
+
+def retreat(txn: TransactionState, rebase: Rebase, seq: Seq) -> None:
+    """The statement under way reads as of a limit: rows that have gone on from there go back with it."""
+    schema = txn.epoch.schema(seq)
+    for id_, fit in tuple(txn.buffer.fits.items()):
+        then, limit = schema.by_id.get(id_), txn.shapes.limits.get(id_)
+        if then is None or fit.table.version <= then.version or has_same_plan(fit.table, then):
+            continue
+        if txn.pending.changed(id_) or (limit is not None and limit.mark is None) or not txn.buffer.writes_to(id_):
+            continue
+        before = txn.buffer.before_rebase(id_, then.version)
+        if before is None or before.fit is None or txn.buffer.has_files(before):
+            continue
+        # Its shape may be without them by now.
+        if lost_parts(fit.table, before.fit.table):
+            continue
+        txn.buffer.put_back(before)
+        txn.shapes.limits.pop(id_, None)
+        txn.used[id_] = before.fit.table.version
+        _move(txn, rebase, [id_], {id_: before.fit.table.version}, seq)
 
 
 def _outdated_labels(txn: TransactionState, newer: Mapping[DescriptorId, Table]) -> dict[DescriptorId, int]:
@@ -149,11 +171,13 @@ def _moves_to(
     changed = [table for table in tables if not _is_equal(txn, table.id, schema)]
     if any(txn.shapes.used_of(table.id, txn.shapes.lost(table)) for table in changed):
         return False
+    begin = txn.buffer.mark()
     try:
         rebase.move(changed, target)
     except _REFUSALS as problem:
         _raise_ended(problem)
         return False
+    txn.buffer.note_rebased(begin)
     for table in changed:
         txn.shapes.forget_lost(table)
     for table in tables:

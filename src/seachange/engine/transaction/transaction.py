@@ -24,7 +24,7 @@ from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.registry import SnapshotPins
-from seachange.engine.transaction.advance import advance, is_current
+from seachange.engine.transaction.advance import advance, is_current, retreat
 from seachange.engine.transaction.block_stages import check_stages, leave_stages, revert_stages
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.row_writes import RowWrites
@@ -159,6 +159,7 @@ class Transaction:
         """The statement under way is run again as of a limit."""
         self.state.snapshot.go_back(Seq(seq))
         self._forget_attempt()
+        retreat(self.state, self.parts.rebase, self.state.snapshot.seq)
         self.state.statement.tape.rewind()
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
