@@ -198,7 +198,9 @@ class BlockStatements:
         known = tuple(self._steps)
         try:
             return self._run_from(place, transaction)
-        except errors.RowChanged:
+        except errors.SerializationFailure as problem:
+            if isinstance(problem, errors.StaleNode):
+                raise
             # What came before keeps the shape of its tables, in which the newest rows cannot be shown.
             if not (place and transaction.state.snapshot.is_held and self._is_whole) or kept:
                 raise
@@ -240,14 +242,16 @@ class BlockStatements:
     def _find_place(self, transaction: Transaction) -> int | None:
         """The first statement that wrote, locked or relied on what others have changed."""
         met, locked = transaction.state.write_locks.met, transaction.state.write_locks.writes
-        found: list[int | None] = []
         shares = transaction.state.declared.shares
-        if not transaction.state.buffer.is_adapted:
-            found = [
-                self._step_of(_written_at(transaction), lambda at: at.mark.buffer),
-                self._step_of([n for n, key in enumerate(shares) if key in met], lambda at: at.mark.shares),
-                self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.write_locks.writes),
-            ]
+        found = [
+            self._step_of([n for n, key in enumerate(shares) if key in met], lambda at: at.mark.shares),
+            self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.write_locks.writes),
+        ]
+        if transaction.state.buffer.is_adapted:
+            adapted = self._find_adapted(transaction)
+            found = [adapted, *found] if adapted is not None and -1 not in found else []
+        else:
+            found.append(self._step_of(_written_at(transaction), lambda at: at.mark.buffer))
         places = [place for place in found if place is not None]
         if not places:
             # It is not known which: all of them, then.
@@ -257,6 +261,25 @@ class BlockStatements:
             # It would lose again as of that time: the block has to begin after the schema change.
             return 0
         return place if place >= 0 else None
+
+    def _find_adapted(self, transaction: Transaction) -> int | None:
+        """The same for rows that the commit has put into another form: the first statement that looked at their tables,
+        which may have locked them. None if that may not be all that was met, or was not enough before."""
+        state = transaction.state
+        if self._resumed or not self._is_whole or any(state.buffer.staged_segments()):
+            return None
+        known = {*state.declared.shares, *state.write_locks.writes}
+        tables: set[DescriptorId] = set()
+        for buffer in state.buffer.indexes.values():
+            hashes = {key for encoded in buffer.entries for key in _hashes(buffer, encoded)}
+            known |= hashes
+            if not hashes.isdisjoint(state.write_locks.met):
+                tables.add(buffer.plan.table_id)
+        if not tables or not known >= state.write_locks.met.keys():
+            return None
+        return next(
+            (n for n, step in enumerate(self._steps) if not tables.isdisjoint({*step.seen, *step.written})), None
+        )
 
     def _step_of(self, places: Sequence[int], count: Callable[[Checkpoint], int]) -> int | None:
         """The statement that did the first of these; -1 if that came before all of them."""
