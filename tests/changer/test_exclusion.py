@@ -261,17 +261,6 @@ def test_block_that_has_waited_for_a_job_succeeds_at_every_level(node: Node, ses
     assert ended == [""]
 
 
-@ON_SQLITE
-def test_in_a_block_what_is_not_possible_is_refused_at_once(node: Node, session: Session):
-    begin(node, UNIQUE)
-    session.execute("begin")
-    session.execute("create table fresh (id int primary key)")
-    with pytest.raises(errors.FeatureNotSupported) as caught:
-        session.execute("alter table item add foreign key (category) references fresh")
-    assert "outside" in (caught.value.hint or "")
-    session.execute("rollback")
-
-
 def test_jobs_of_other_tables_are_not_waited_for(node: Node, session: Session):
     """One is held inside of its backfill; all kinds of changes of another table come and go meanwhile."""
     job_id = begin(node, UNIQUE)

@@ -137,7 +137,7 @@ def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monke
 
 # Statements that downgrade a catalog to an older format, newest first.
 STEPS_BACK = {
-    11: ("drop table {}export",),
+    11: ("drop table {}export", "alter table {}index_owner drop column public"),
     10: ("drop table {}violation",),
     9: ("alter table {}descriptor_version drop column checksum",),
     8: ("alter table {}batch drop column checksum", "alter table {}sequencer drop column database_id"),

@@ -16,8 +16,9 @@ OTHER_SEEDS = (1, 2)
 # A commit of PostgreSQL is written inside the server; its client is killed meanwhile in test_unknown_outcomes.
 ELSEWHERE = {("postgresql", "commit.written")}
 
-# Those of jobs, of blocks and of new databases have suites of their own.
-POINTS = [point for point in faults.POINTS if not point.startswith(("job.", "block.", "identity.", "export."))]
+# These have suites of their own.
+ELSEWHERE_TESTED = ("job.", "block.", "identity.", "export.", "copy.")
+POINTS = [point for point in faults.POINTS if not point.startswith(ELSEWHERE_TESTED)]
 
 
 def skip_elsewhere(kind: str, point: str) -> None:

@@ -583,18 +583,6 @@ def test_constraint_that_is_not_valid_is_unknown_to_others_before_commit(
     assert inspect(block.node) == []
 
 
-def test_what_is_not_possible_yet_is_refused_before_anything_happens(sessions: tuple[Session, Session]):
-    block, other = sessions
-    begin(block)
-    block.execute("alter table a add m int")
-    block.execute("savepoint s")
-    with pytest.raises(errors.FeatureNotSupported):
-        block.execute("alter table a add n serial unique")
-    assert published(other) == []
-    assert jobs(other) == []
-    block.execute("rollback")
-
-
 def test_drain_of_a_block_does_not_wait_for_the_block(nodes: tuple[Node, Node], sessions: tuple[Session, Session]):
     node, (block, _) = nodes[0], sessions
     block.execute("begin")

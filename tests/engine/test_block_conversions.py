@@ -349,26 +349,6 @@ def test_column_with_a_value_for_each_row_is_added(sessions: tuple[Session, Sess
     assert inspect(block.node) == []
 
 
-def test_index_on_a_column_with_drawn_values_is_refused_where_rows_lack_them(sessions: tuple[Session, Session]):
-    """After a savepoint the rows of a table that the block has changed before stay where they are."""
-    block, other = sessions
-    begin(block)
-    block.execute("alter table a add m int")
-    block.execute("savepoint s")
-    block.execute("alter table a add n uuid default gen_random_uuid()")
-    for keys in ("(n)", "(x) where n is not null", "((n::text))"):
-        block.execute("savepoint s")
-        with refused("0A000"):
-            block.execute(f"create index i on a {keys}")
-        block.execute("rollback to s")
-    other.execute("update a set y = 'other' where id = 6")
-    block.execute("create index i on a (x)")
-    other.execute("update a set x = 66 where id = 6")
-    block.execute("commit")
-    assert ids(other, "x = 66") == [6]
-    assert inspect(block.node) == []
-
-
 @pytest.mark.parametrize("fault", ["job.raised", "job.built", "job.attached", "block.built"])
 def test_killed_conversion_leaves_nothing(place: Place, nodes: tuple[Node, Node], fault: str):
     run_until_killed(place, fault, f"begin; insert into a values (200, 55, 'own'); {TO_TEXT}; commit")

@@ -124,14 +124,6 @@ def test_others_write_while_an_index_has_enum_values_that_they_do_not_know(
     assert inspect(nodes[0]) == []
 
 
-def test_expression_over_enum_values_of_the_block_is_refused_before_anything_happens(sessions: tuple[Session, Session]):
-    block, other = sessions
-    run(block, "begin", "create type made as enum ('new')", "alter table a add column n made")
-    with pytest.raises(errors.FeatureNotSupported):
-        run(block, "alter table a add check (n = 'new')")
-    assert values(other, "select count(*) from seachange.jobs") == [0]
-
-
 def test_others_write_while_a_default_draws_from_a_sequence_of_the_block(
     sessions: tuple[Session, Session], nodes: tuple[Node, Node]
 ):

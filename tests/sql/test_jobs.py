@@ -60,17 +60,6 @@ def test_a_failure_is_reported_reverted_and_recorded(db: seachange.Connection):
     assert run(db, "select count(*) from t where a = 1") == [(11,)]
 
 
-def test_in_a_block_it_is_refused_with_a_way_out(db: seachange.Connection):
-    run(db, "begin")
-    run(db, "create table fresh (id int primary key)")
-    problem = refuse(db, "alter table t add foreign key (a) references fresh")
-    assert problem.sqlstate == "0A000"
-    assert problem.hint
-    assert "outside" in problem.hint
-    run(db, "rollback")
-    assert run(db, "show jobs") == []
-
-
 @pytest.mark.parametrize(
     "sql",
     [

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from seachange.engine.transaction.rebase import Rebase
 from seachange.model.codecs.descriptor_json import KEPT
 from seachange.model.schema.descriptor import Table
 from seachange.model.states import BEHAVIOUR, Checking, State
-from seachange.planner.rules.release import CURRENT
+from seachange.planner.rules.release import CURRENT, RELEASES
 from seachange.verify.model.mutants import MUTANTS, SPARE, edit_lifecycles
 from seachange.verify.model.scenario import Size
 from seachange.verify.model.scenarios import SCENARIOS
@@ -56,8 +57,9 @@ def test_the_engine_withstands(name: str, tmp_path: Path, tally: Tally):
 
 
 def break_lifecycles(name: str, patch: pytest.MonkeyPatch) -> None:
-    for kind, lifecycle in edit_lifecycles(CURRENT.lifecycles, [MUTANTS[name]]).items():
-        patch.setitem(CURRENT.lifecycles, kind, lifecycle)
+    # Another release of the same number: what follows from one is cached.
+    edited = edit_lifecycles(CURRENT.lifecycles, [MUTANTS[name]])
+    patch.setitem(RELEASES, CURRENT.number, replace(CURRENT, lifecycles=edited))
 
 
 def break_write_only(name: str, patch: pytest.MonkeyPatch) -> None:
