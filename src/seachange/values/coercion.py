@@ -19,6 +19,7 @@ from seachange.values import number_coercion
 from seachange.values.array_text import parse_array
 from seachange.values.interval import Interval, canonical_interval, from_timedelta, parse_interval
 from seachange.values.json_text import normalize_json, parse_json, show_json
+from seachange.values.output_format import show_clock, show_moment
 from seachange.values.timezone import UTC, find_zone, session_zone
 from seachange.values.types import NAME_BYTES_MAX, QUOTIENT_SCALES, Kind, SqlType
 
@@ -122,15 +123,14 @@ def _to_text(type_: SqlType, value: Any, zone: dt.tzinfo) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dt.datetime):
-        if value.tzinfo is None:
-            return value.isoformat(sep=" ")
-        # An offset of whole hours is written without minutes.
-        return value.astimezone(zone).isoformat(sep=" ").removesuffix(":00")
+        return show_moment(value if value.tzinfo is None else value.astimezone(zone))
+    if isinstance(value, dt.time):
+        return show_clock(value)
     if isinstance(value, str | int | Decimal | UUID | Interval):
         return str(value)
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
-    if isinstance(value, dt.date | dt.time):
+    if isinstance(value, dt.date):
         return value.isoformat()
     raise number_coercion.mismatch(type_, value)
 

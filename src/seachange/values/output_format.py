@@ -132,8 +132,8 @@ def _is_halfway(text: str, value: float, spacing: float) -> bool:
     return spacing > 1 and abs(Decimal(text) - Decimal(value)) * 2 == Decimal(spacing)
 
 
-def _show_moment(value: dt.datetime) -> str:
-    text = _show_clock(value.replace(tzinfo=None))
+def show_moment(value: dt.datetime) -> str:
+    text = show_clock(value.replace(tzinfo=None))
     if value.tzinfo is None:
         return text
     offset = value.utcoffset() or dt.timedelta()
@@ -145,7 +145,7 @@ def _show_moment(value: dt.datetime) -> str:
     return text + shown + (f":{seconds:02d}" if seconds else "")
 
 
-def _show_clock(value: dt.datetime | dt.time) -> str:
+def show_clock(value: dt.datetime | dt.time) -> str:
     """With only as many fractional digits as needed."""
     text = value.isoformat(sep=" ") if isinstance(value, dt.datetime) else value.isoformat()
     return text.rstrip("0") if value.microsecond else text
@@ -158,7 +158,7 @@ _TEXTS: dict[Kind, Callable[[Any], str]] = {
     Kind.NUMERIC: lambda value: f"{value:f}",
     Kind.BYTEA: lambda value: "\\x" + value.hex(),
     Kind.DATE: dt.date.isoformat,
-    Kind.TIME: _show_clock,
-    Kind.TIMESTAMP: _show_moment,
-    Kind.TIMESTAMPTZ: _show_moment,
+    Kind.TIME: show_clock,
+    Kind.TIMESTAMP: show_moment,
+    Kind.TIMESTAMPTZ: show_moment,
 }
