@@ -78,6 +78,9 @@ def _user_type(node: exp.DataType, catalog: BindCatalog) -> BoundType | None:
             is_char = name.quoted and str(name.this) == "char"
             return named("char") if is_char else catalog.user_type(None, _folded(name))
         case exp.Dot(this=exp.Identifier() as schema, expression=exp.Identifier() as name):
+            # As drivers write types: "pg_catalog"."int4", and "_int4" for an array.
+            if _folded(schema) == "pg_catalog" and (found := named(_folded(name))).declared is not None:
+                return found
             return catalog.user_type(_folded(schema), _folded(name))
         case _:
             return None
