@@ -40,6 +40,51 @@ def short_statements(execute: Execute) -> dict[str, Callable[[], object]]:
     }
 
 
+def long_statements(execute: Execute) -> dict[str, Callable[[], object]]:
+    """Texts with thousands of constants or parameters; no two have the same constants."""
+    first = count()
+
+    def numbers(size: int) -> range:
+        start = next(first)
+        return range(start, start + size)
+
+    def constants(size: int) -> None:
+        execute(f"select count(*) from t where id in ({', '.join(map(str, numbers(size)))})").fetchall()
+
+    def parameters(size: int) -> None:
+        execute(f"select count(*) from t where id in ({', '.join(['%s'] * size)})", list(numbers(size))).fetchall()
+
+    def rows(size: int) -> None:
+        listed = ", ".join(f"({number}, 'x{number}')" for number in numbers(size))
+        execute(f"select count(*) from (values {listed}) v").fetchall()
+
+    def cases(size: int) -> None:
+        branches = " ".join(f"when id = {number} then 'x{number}'" for number in numbers(size))
+        execute(f"update t set v = case {branches} else v end where id < 10")
+
+    def conditions(size: int) -> None:
+        execute(f"select count(*) from t where {' or '.join(f'id = {n}' for n in numbers(size))}").fetchall()
+
+    return {
+        "in_10000_constants": lambda: constants(10_000),
+        "in_65535_parameters": lambda: parameters(65_535),
+        "values_10000_rows": lambda: rows(10_000),
+        "update_2000_cases": lambda: cases(2_000),
+        "or_200_conditions": lambda: conditions(200),
+    }
+
+
+def compilations(execute: Execute) -> dict[str, Callable[[], object]]:
+    """The first and the repeated execution of a join of three tables."""
+    first = count()
+    text = "select a.v, c.n from t a join j b on b.n = a.id join j c on c.n = b.n where a.id = %s"
+
+    return {
+        "join_first": lambda: execute(f"{text} and c.n > -{next(first)}.5", (1,)).fetchall(),
+        "join_repeated": lambda: execute(text, (next(first) % KEYS,)).fetchall(),
+    }
+
+
 def schema_changes(execute: Execute) -> dict[str, Callable[[], object]]:
     columns, lengths = count(), count()
 
@@ -69,6 +114,10 @@ def measure() -> Iterator[tuple[str, float]]:
         execute(f"insert into t select n, n::text from generate_series(0, {KEYS - 1}) s(n)")
         gc.disable()
         yield from _least(short_statements(execute), STATEMENTS, lambda: None)
+        yield from _least(long_statements(execute), 1, lambda: None)
+        execute("create table j (n bigint primary key)")
+        execute("insert into j values (1), (2), (3)")
+        yield from _least(compilations(execute), CHANGES, lambda: None)
 
         def begin_anew() -> None:
             """Every column that comes leaves a layout behind."""

@@ -52,17 +52,26 @@ def _create_python(folder: Path, requirements: Path) -> None:
 @cache
 def node() -> Path:
     """The folder of npm's packages."""
+    return _packages(HOME / "node", HERE / "package.json")
+
+
+@cache
+def azurite() -> Path:
+    """The program that serves Azure Blob Storage."""
+    return _packages(HOME / "azurite", HERE / "azurite.json") / ".bin" / "azurite-blob"
+
+
+def _packages(folder: Path, package: Path) -> Path:
     if shutil.which("node") is None or shutil.which("npm") is None:
         raise Unavailable("there is no Node.js here")
-    folder = HOME / "node"
-    _make_once(folder, HERE / "package.json", _create_node)
+    _make_once(folder, package, _create_node)
     return folder / "node_modules"
 
 
 def _create_node(folder: Path, package: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    shutil.copy(package, folder)
+    shutil.copy(package, folder / "package.json")
     # What is pinned is pinned by package.json; scripts of packages have nothing to do here.
     options = ("--no-package-lock", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
     _run(["npm", "install", *options], folder)

@@ -9,13 +9,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from compat.environment import Unavailable, azurite
 from seachange.catalog.open import open_catalog
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from tests.support import timing
+from tests.support.azurite import AzuriteServer
 from tests.support.models import Models
 from tests.support.postgres import LocalPostgres
-from tests.support.s3 import S3Server
+from tests.support.s3 import S3Server, StoreServer
 from tests.support.selection import leave_out
 
 # How long an example takes says more about the neighbours than about the code; pytest-timeout ends what hangs. What
@@ -45,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the exhaustive variants too (tests marked slow)",
     )
     parser.addoption("--rewrite", action="store_true", help="rewrite golden files instead of comparing with them")
+    parser.addoption("--random-statements", default="2000", help="how many random statements are compared")
     parser.addoption(timing.OPTION, action="store_true", help="print at the end what the tests of each folder cost")
 
 
@@ -118,6 +121,24 @@ def s3_server() -> Iterator[S3Server]:
     """One real S3 server for the whole run, in each process that runs tests of object stores."""
     with S3Server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def azurite_server() -> Iterator[AzuriteServer]:
+    """One real server of Azure Blob Storage; it is installed when it is needed first."""
+    try:
+        program = azurite()
+    except Unavailable as problem:
+        pytest.skip(f"Azurite: {problem}")
+    with AzuriteServer(program) as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", pytest.param("azure", marks=pytest.mark.slow)])
+def store_server(request: pytest.FixtureRequest) -> StoreServer:
+    """A server of each kind of object store."""
+    server: StoreServer = request.getfixturevalue("s3_server" if request.param == "s3" else "azurite_server")
+    return server
 
 
 @pytest.fixture(scope="session")

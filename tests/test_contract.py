@@ -32,6 +32,7 @@ VIEWS = {
     "job_stages": "job_id",
     "leases": "node session version",
     "waits": "node session waits_for blocked_by",
+    "sessions": "node session role state statement",
     "nodes": "name epoch",
     "descriptors": "id table_name version state",
     "layouts": "table_name layout_id columns",
@@ -154,6 +155,6 @@ def test_settings_of_a_node_and_defaults():
 
 
 def test_states_and_job_statuses_are_the_promised_ones():
-    statuses = "pending running paused reverting succeeded failed canceled"
+    statuses = "pending running paused ready reverting succeeded failed canceled"
     assert {status.value for status in JobStatus} == set(statuses.split())
     assert {"ABSENT", "DELETE_ONLY", "WRITE_ONLY", "ENFORCED", "VALIDATING", "PUBLIC"} == {str(s) for s in State}

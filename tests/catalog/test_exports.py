@@ -30,7 +30,7 @@ def test_an_export_holds_the_floor_until_it_is_forgotten(catalog: Catalog):
     catalog.record_export(epoch, export(3, table=2))
     catalog.collect(epoch, 0)
     assert catalog.floor() == 2
-    catalog.forget_exports(TableId(1), [2])
+    catalog.forget_exports(epoch, TableId(1), [2])
     catalog.collect(epoch, 0)
     assert catalog.floor() == 3
     assert catalog.exports() == (export(3, table=2),)
@@ -65,10 +65,17 @@ def test_an_export_below_the_floor_is_refused(catalog: Catalog):
     assert catalog.exports() == ()
 
 
-def test_an_ended_epoch_records_no_export(catalog: Catalog):
-    epoch = register(catalog)
+def test_an_ended_epoch_records_and_forgets_no_export(catalog: Catalog):
+    epoch, other = register(catalog), register(catalog)
     commits(catalog, epoch)
+    catalog.record_export(other, export(5))
     catalog.end_node(epoch)
     with pytest.raises(errors.StaleNode):
-        catalog.record_export(epoch, export(5))
-    assert catalog.exports() == ()
+        catalog.record_export(epoch, export(5, table=2))
+    with pytest.raises(errors.StaleNode):
+        catalog.forget_exports(epoch, TableId(1), [5])
+    assert catalog.exports() == (export(5),)
+
+
+def test_the_secret_is_the_first_that_a_node_proposes(catalog: Catalog):
+    assert [catalog.secret(each) for each in ("first", "second")] == ["first", "first"]

@@ -65,7 +65,7 @@ def test_terminated_connections_are_replaced(catalog: PostgresCatalog, postgres_
         postgres_server.break_connections(catalog.url)
         assert catalog.head() == number + 1
         postgres_server.break_connections(catalog.url)
-        assert catalog.heartbeat(epoch, Seq(0)) == number + 1
+        assert catalog.heartbeat(epoch, Seq(0)).head == number + 1
 
 
 @pytest.mark.parametrize("cut", [Cut.REQUEST, Cut.REPLY])
@@ -142,7 +142,7 @@ def test_heartbeats_have_a_connection_of_their_own(catalog: PostgresCatalog):
     epoch = register(catalog)
     with psycopg.connect(catalog.url) as other:
         other.execute("SELECT seachange.lock_sequencer()")
-        assert catalog.heartbeat(epoch, Seq(0)) == 0
+        assert catalog.heartbeat(epoch, Seq(0)).head == 0
 
 
 def test_only_descriptors_of_others_notify(catalog: PostgresCatalog):

@@ -14,12 +14,13 @@ from seachange.model.jobs import JobStatus
 from seachange.verify.consistency import check
 from tests.changer.changing import ask, begin, run_between
 from tests.cluster.sqlprocess import SqlProcess
-from tests.support.nodes import Place
+from tests.support.nodes import HOUR_MS, Place
 from tests.support.workers import wait_until
 
 pytestmark = pytest.mark.either_catalog
 
-EXPIRY_MS = 500
+# A killed process is known to be gone: nothing waits for the expiry of its node, and a busy process keeps its epoch.
+EXPIRY_MS = HOUR_MS
 
 ALTER = "alter table concurrently item alter column code type int using substr(code, 2)::int"
 # The next step of the job when another session writes: the last one publishes the new column.

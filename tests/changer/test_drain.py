@@ -32,7 +32,7 @@ def test_the_change_waits_for_an_open_transaction_of_another_process(node: Node,
         shown = f"select waiting_for from seachange.jobs where id = {job_id}"
         # That node publishes its sessions as soon as it has applied the publication.
         wait_until(
-            lambda: any("session 1" in (r[0] or "") for r in ask(node, shown)), "the change to say whom it waits for"
+            lambda: any("session " in (r[0] or "") for r in ask(node, shown)), "the change to say whom it waits for"
         )
         ((waiting,),) = ask(node, shown)
         assert "in a transaction since" in waiting
@@ -122,10 +122,17 @@ def test_cancelled_statement_reverts_its_change(node: Node, shop: Place):
     judge(node, 1, JobStatus.CANCELED)
 
 
+def begins_with_a_row(process: SqlProcess) -> bool:
+    process.run("rollback")
+    process.run("begin")
+    answer = process.run("insert into item values (2001, 'c7', 1)")
+    return isinstance(answer, list)
+
+
 def test_a_node_that_sleeps_past_its_expiry_is_not_waited_for_and_loses_nothing(node: Node, shop: Place):
     with SqlProcess(shop, expiry_ms=500) as process:
-        process.run("begin")
-        process.run("insert into item values (2001, 'c7', 1)")
+        # A machine that is too busy for such an expiry needs several attempts.
+        wait_until(lambda: begins_with_a_row(process), "a transaction in one epoch")
         process.signal(signal.SIGSTOP)
         job_id = begin(node, UNIQUE)
         assert run(node, job_id, PATIENT_MS).status is JobStatus.SUCCEEDED

@@ -10,12 +10,13 @@ from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import POINTS
 from tests.changer.changing import BROKEN, UNIQUE, judge
 from tests.cluster.sqlprocess import SqlProcess
-from tests.support.nodes import Place
+from tests.support.nodes import HOUR_MS, Place
 from tests.support.workers import wait_until
 
 pytestmark = pytest.mark.either_catalog
 
-EXPIRY_MS = 500
+# A killed process is known to be gone: nothing waits for the expiry of its node, and a busy process keeps its epoch.
+EXPIRY_MS = HOUR_MS
 JOB_POINTS = [point for point in POINTS if point.startswith("job.") and point != "job.taken"]
 # Points that a change passes more than once.
 LATER = ["job.drained:2", "job.raised:2", "job.published:2"]

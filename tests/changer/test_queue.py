@@ -15,7 +15,7 @@ from seachange.verify.consistency import inspect
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, run
 from tests.cluster.sqlprocess import SqlProcess
 from tests.engine.threads import together
-from tests.support.nodes import Place
+from tests.support.nodes import HOUR_MS, Place
 from tests.support.workers import wait_until
 
 pytestmark = pytest.mark.either_catalog
@@ -171,7 +171,7 @@ def test_settings_of_the_session_hold_when_its_turn_comes(worker: Node):
 
 
 def test_another_node_begins_what_a_killed_one_has_queued(shop: Place):
-    with SqlProcess(shop, expiry_ms=500) as process:
+    with SqlProcess(shop, expiry_ms=HOUR_MS) as process:
         process.run("set seachange.concurrently = 'async'")
         process.run(UNIQUE)
         process.run(SECOND)

@@ -216,6 +216,7 @@ def test_violation_by_another_session_fails_the_block(nodes: tuple[Node, Node], 
     run(there, "insert into t values (-1, -1, -1, null)", "delete from t where id = -1")
 
 
+@pytest.mark.one_in(2)
 @each_rule
 def test_constraint_that_is_met_is_committed_and_checked(nodes: tuple[Node, Node], rule: Rule):
     here, there = nodes
@@ -300,6 +301,7 @@ def commit_both(one: Node, other: Node, statements: tuple[str, str]) -> None:
         session.close()
 
 
+@pytest.mark.one_in(2)
 @each_pair
 @each_place
 def test_writers_of_one_key_of_an_uncommitted_index_neither_wait_nor_fail(
@@ -315,6 +317,7 @@ def test_writers_of_one_key_of_an_uncommitted_index_neither_wait_nor_fail(
     assert "duplicate key" in str(caught.value)
 
 
+@pytest.mark.one_in(2)
 @each_pair
 @each_place
 def test_writers_of_one_key_are_not_recorded_before_the_index_is_checked(

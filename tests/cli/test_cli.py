@@ -37,6 +37,11 @@ def test_an_error_prints_its_code(shop):
     assert "t_email_key" in failed.stderr
 
 
+def test_an_error_shows_its_line(shop):
+    failed = seachange("sql", "--data", shop, "-c", "select id,\n  nosuch from t")
+    assert failed.stderr.splitlines()[1:3] == ["LINE 2:   nosuch from t", "          ^"]
+
+
 def test_the_first_error_stops(shop):
     failed = seachange("sql", "--data", shop, "-c", "select nope", "-c", "insert into t values (2)")
     assert failed.returncode == 1

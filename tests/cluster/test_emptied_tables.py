@@ -92,6 +92,7 @@ def renew(session: Session) -> None:
         session.execute(statement)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("statement", EMPTYING)
 def test_writers_are_waited_for(writer: Session, other: Session, pool: ThreadPoolExecutor, statement: str):
     for write in WRITES if statement == EMPTYING[0] else (WRITES[0], CASCADED):
@@ -157,6 +158,7 @@ def test_a_cycle_has_one_victim(writer: Session, other: Session, pool: ThreadPoo
     assert [type(problem) for problem in problems] == [errors.DeadlockDetected]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "steps",
     [

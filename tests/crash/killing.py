@@ -9,12 +9,12 @@ from tests.crash.script import contents_after, make_script
 from tests.crash.workload import run_step
 from tests.support.databases import CATALOGS
 from tests.support.judge import inspect, judge, judge_garbage, judge_script
-from tests.support.nodes import Place, open_ported_node
+from tests.support.nodes import HOUR_MS, Place, open_ported_node
 from tests.support.workers import Workers
 
 SEED = 20_261
-# Long enough that a busy process keeps its epoch, short enough that waiting for a dead one is cheap.
-EXPIRY_MS = 300
+# A killed process is known to be gone: nothing waits for the expiry of its node, and a busy process keeps its epoch.
+EXPIRY_MS = HOUR_MS
 STEPS_AFTER = 3
 
 

@@ -54,6 +54,7 @@ def test_killed_at_the_first_passage(
     check_kill(point, 1, SEED, place, catalog_kind, workers, tally)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_later_passage(
     point: str,

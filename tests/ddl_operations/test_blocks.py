@@ -23,7 +23,7 @@ from tests.ddl_operations.blocks import (
 )
 
 SEED = 7
-PAIRS = 30
+PAIRS = 15
 # The pairs that were found to fail, and those that migration tools send.
 KNOWN = (
     Sequel(("create unique index on t (a)", "alter table t alter c set not null"), Rows.BETWEEN),

@@ -164,6 +164,7 @@ def cancel_jobs(node: Node) -> None:
         assert node.parts.catalog.request_job(job.id, JobRequest.CANCEL)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("is_cancelled", [False, True], ids=["fails", "is cancelled"])
 @pytest.mark.parametrize("failing", FAILING, ids=lambda failing: failing.statement)
 def test_a_rolled_back_change_leaves_nothing_and_can_be_repeated(

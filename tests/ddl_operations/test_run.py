@@ -23,6 +23,7 @@ WRITES = (
 GONE = ("drop table bag", "truncate child", "truncate t cascade")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_a_statement_of_the_catalogue_is_carried_out(sql: str, node: Node):
     with closing(Session(node)) as writer, closing(Session(node)) as session:

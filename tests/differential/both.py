@@ -76,7 +76,7 @@ def _documents(description: Sequence[Sequence[Any]], rows: Sequence[tuple[Any, .
     read = [column[1] in _DOCUMENTS for column in description]
     return tuple(
         tuple(
-            json.loads(value) if is_read and isinstance(value, str) else value
+            _document(value) if is_read and isinstance(value, str) else value
             for value, is_read in zip(row, read, strict=True)
         )
         for row in rows
@@ -108,6 +108,12 @@ def open_both(server: LocalPostgres, folder: Path) -> Iterator[Both]:
             admin.execute(f"DROP ROLE {ROLE}")
 
 
+def _document(text: str) -> Any:
+    with suppress(ValueError):
+        return json.loads(text)
+    return f"no document: {text}"
+
+
 def plain(value: Any) -> Any:
     """A value such that the same is equal: numbers of objects have none, white space and letters of types do not
     count."""
@@ -133,6 +139,8 @@ def plain(value: Any) -> Any:
             return tuple(plain(item) for item in value)
         case dt.timedelta():
             return value.total_seconds()
+        case dt.datetime() if value.tzinfo is not None:
+            return value.astimezone(dt.UTC)
         case memoryview():
             return bytes(value)
         case _:

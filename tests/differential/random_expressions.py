@@ -16,7 +16,7 @@ _COLUMNS = {
     "json": "jsonb_build_object('n', n, 't', t, 'l', ARRAY[n, 2])",
     "list": "ARRAY[n, 2, 7]",
 }
-_CONSTANTS = {
+CONSTANTS = {
     "int": ("0", "1", "2", "7", "(-3)", "100"),
     "text": ("''", "'a'", "'abc'", "'Hello World'", "'a,b,c'", "'日本'"),
     "float": ("0.5::float8", "1.25::float8", "(-2.75)::float8", "10::float8"),
@@ -29,7 +29,7 @@ _CONSTANTS = {
     "list": ("ARRAY[1, 2, 3]", "'{5,NULL,7}'::int[]", "ARRAY[]::int[]"),
 }
 # Templates by the type of their value; what stands in braces is the type of an operand.
-_FORMS = {
+FORMS = {
     "int": (
         "({int} + {int})", "({int} - {int})", "({int} * 2)", "({int} / 3)", "({int} % 4)", "abs({int})",
         "length({text})", "strpos({text}, {text})", "coalesce({int}, 0)", "nullif({int}, {int})",
@@ -101,19 +101,17 @@ _FORMS = {
 }  # fmt: skip
 _DEPTH_MAX = 3
 # Of a brace that is meant there are two.
-_OPERAND = re.compile(r"(?<!\{)\{(\w+)\}")
+OPERAND = re.compile(r"(?<!\{)\{(\w+)\}")
 
 
 def random_expressions(seed: int, count: int) -> Iterator[str]:
     source = random.Random(seed)
     for _ in range(count):
-        yield _make(source, source.choice(tuple(_FORMS)), _DEPTH_MAX)
+        yield _make(source, source.choice(tuple(FORMS)), _DEPTH_MAX)
 
 
 def _make(source: random.Random, kind: str, depth: int) -> str:
     if depth == 0 or source.random() < 0.15:
-        return _COLUMNS[kind] if source.random() < 0.6 else source.choice(_CONSTANTS[kind])
-    form = source.choice(_FORMS[kind])
-    return (
-        _OPERAND.sub(lambda operand: _make(source, operand[1], depth - 1), form).replace("{{", "{").replace("}}", "}")
-    )
+        return _COLUMNS[kind] if source.random() < 0.6 else source.choice(CONSTANTS[kind])
+    form = source.choice(FORMS[kind])
+    return OPERAND.sub(lambda operand: _make(source, operand[1], depth - 1), form).replace("{{", "{").replace("}}", "}")

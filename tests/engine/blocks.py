@@ -31,11 +31,19 @@ ONE_TABLE = (
 )
 
 
+# A drain waits for blocks that the same thread goes on with later: it ends by its timeout.
+SETTINGS = """
+[seachange]
+drain_timeout = "50ms"
+"""
+
+
 @cache
 def building(statements: tuple[str, ...]) -> Build:
     """Runs statements in a new database; the same function for the same statements, so that it is built once."""
 
     def build(place: Place) -> None:
+        (place.data / "seachange.toml").write_text(SETTINGS)
         with closing(open_node(place.data, place.catalog)) as node, closing(Session(node)) as session:
             for sql in statements:
                 session.execute(sql)

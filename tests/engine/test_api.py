@@ -1,6 +1,8 @@
 """The Python interface keeps PEP 249."""
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 
 import pyarrow as pa
@@ -225,3 +227,23 @@ def test_compact_keeps_the_rows(db):
 def test_sessions_of_a_process_share_a_node(tmp_path):
     with seachange.connect(tmp_path) as first, seachange.connect(tmp_path) as second:
         assert first.node_statistics()["epoch"] == second.node_statistics()["epoch"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import seachange; seachange.__version__; seachange.Error",
+        "from seachange.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+    ],
+)
+def test_engines_are_loaded_when_connect_is_used(program):
+    engines = "import sys; print({'duckdb', 'pyarrow', 'sqlglot'}.intersection(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", f"{program}\n{engines}"], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("set()\n")
+
+
+def test_module_lists_the_names_that_are_loaded_when_used():
+    assert {*seachange.__all__} <= {*dir(seachange)}
+    assert [name for name in seachange.__all__ if not hasattr(seachange, name)] == []
+    with pytest.raises(AttributeError, match="no attribute 'conect'"):
+        seachange.conect  # noqa: B018

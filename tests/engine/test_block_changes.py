@@ -639,3 +639,40 @@ def test_session_that_waits_learns_which_block_holds_the_table(sessions: tuple[S
     assert str(caught.value).endswith(f"behind {holder}")
     assert f"waits for {holder}" in other.notices[0]
     block.execute("rollback")
+
+
+DROPPED = {
+    "check": ("add constraint k check (x < 1000)", "drop constraint k", "insert into a values (900, 5000, 'bad')"),
+    "not null": ("alter x set not null", "alter x drop not null", "insert into a values (900, null, 'bad')"),
+    "not null of a column": ("alter x set not null", "drop x", "insert into a values (900, null, 'bad')"),
+    "unique": ("add constraint k unique (y)", "drop constraint k", "insert into a values (900, 1, 'r7')"),
+    "foreign key": (
+        "add constraint k foreign key (x) references a",
+        "drop constraint k",
+        "insert into a values (900, 5000, 'bad')",
+    ),
+    "conversion": ("alter y type int using substr(y, 2)::int", "drop y", "insert into a values (900, 1, 'bad')"),
+}
+
+
+@pytest.mark.parametrize("dropped", DROPPED)
+def test_what_is_added_and_dropped_again_is_not_violated(sessions: tuple[Session, Session], dropped: str):
+    block, other = sessions
+    add, drop, bad = DROPPED[dropped]
+    block.execute("update a set x = 1 where x = 0")
+    begin(block)
+    block.execute(f"alter table a {add}")
+    other.execute(bad)
+    block.execute("savepoint s")
+    block.execute(f"alter table a {drop}")
+    block.execute("rollback to s")
+    with refused("40001"):
+        block.execute("commit")
+    other.execute("delete from a where id = 900")
+    begin(block)
+    block.execute(f"alter table a {add}")
+    other.execute(bad)
+    block.execute(f"alter table a {drop}")
+    block.execute("commit")
+    assert ids(other, "id >= 900") == [900]
+    assert inspect(block.node) == []

@@ -59,6 +59,7 @@ def table(session: Session) -> Table:
     return next(t for t in session.node.epoch.schemas.newest.by_id.values() if t.name == "a")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("bulk", [False, True], ids=["few rows", "many rows"])
 @pytest.mark.parametrize("added", ADDED)
 def test_key_on_drawn_values(sessions: Sessions, added: str, bulk: bool):
@@ -132,6 +133,7 @@ def test_table_loses_its_primary_key(sessions: Sessions, lost: str, bulk: bool):
     assert inspect(block.node) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("change", [*(first for first, *_ in ADDED.values()), *LOST])
 @pytest.mark.parametrize("end", ["rollback", "rollback to s"])
 def test_nothing_shows_after_rollback(sessions: Sessions, change: str, end: str):
@@ -225,6 +227,7 @@ def change_before(block: Session, earlier: str) -> None:
     block.execute("savepoint s")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("change", [ADDED["serial unique"][0], LOST[0]])
 @pytest.mark.parametrize("earlier", EARLIER)
 def test_values_are_drawn_after_other_changes_and_a_savepoint(sessions: Sessions, earlier: str, change: str):
@@ -313,3 +316,50 @@ def test_cancelled_job_takes_along_what_is_built_on_it(sessions: Sessions, place
     other.execute("update a set y = 'other' where id < 5")
     assert [column.name for column in table(other).columns] == ["id", "x", "y"]
     assert inspect(other.node) == []
+
+
+@pytest.mark.parametrize("ends", ["before the block", "after the block"])
+@pytest.mark.parametrize("bulk", [False, True], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("change", [*LOST, "alter table a add n serial"])
+def test_writer_of_an_earlier_snapshot_finds_the_rows_that_were_rewritten(
+    sessions: Sessions, change: str, bulk: bool, ends: str
+):
+    block, writer = sessions
+    if bulk:
+        block.execute(f"insert into a select i, i, 'bulk' from generate_series(1001, {1000 + BULK}) g (i)")
+    begin(writer, "repeatable read")
+    ((count,),) = rows(writer, "select count(*) from a")
+    writer.execute("update a set y = 'early' where x = 10")
+    begin(block)
+    block.execute(change)
+    drawn = rows(block, "select x, n from a order by x") if "serial" in change else []
+    writer.execute("update a set y = 'late' where x <> 10")
+    writer.execute("delete from a where x = 11")
+    for session in sessions if ends == "after the block" else reversed(sessions):
+        session.execute("commit")
+    found = rows(block, "select count(*), count(distinct x), sum((y = 'late')::int), sum((y = 'early')::int) from a")
+    assert found == [(count - 1, count - 1, count - 2, 1)]
+    if drawn:
+        assert rows(block, "select x, n from a order by x") == [row for row in drawn if row[0] != 11]
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("change", LOST)
+def test_serializable_block_conflicts_with_rows_that_others_write_after_the_rewrite(sessions: Sessions, change: str):
+    block, other = sessions
+    begin(block, "serializable")
+    assert rows(block, "select count(*) from a") == [(ROWS,)]
+    block.execute(change)
+    block.execute("update a set y = 'own' where x = 1")
+    block.execute("savepoint s")
+    assert rows(block, "select count(*) from a") == [(ROWS,)]
+    other.execute("insert into a values (300, 300, 'other')")
+    with refused("40001"):
+        block.execute("commit")
+    # Without another writer it commits.
+    begin(block, "serializable")
+    assert rows(block, "select count(*) from a") == [(ROWS + 1,)]
+    block.execute(change)
+    block.execute("update a set y = 'own' where x = 1")
+    block.execute("commit")
+    assert rows(other, "select count(*) from a where y = 'own'") == [(1,)]

@@ -1,8 +1,11 @@
 """Foreign keys over rows inside a transaction block: they check the block at once, others from its COMMIT on."""
 
+from contextlib import closing
+
 import pytest
 
 from seachange import errors
+from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from tests.engine.blocks import LEVELS, Sessions, begin, is_valid, refused, rows
 from tests.support.judge import inspect
@@ -277,3 +280,37 @@ def test_rollback_leaves_nothing(sessions: Sessions):
     other.execute("delete from p where id = 1")
     other.execute("drop table p")
     assert inspect(block.node) == []
+
+
+def test_serializable_row_refers_by_a_primary_key_under_construction(sessions: Sessions):
+    block, other = sessions
+    block.execute("create table tree (id int primary key, up int)")
+    block.execute("insert into tree values (1, null), (2, 1), (3, 1)")
+    begin(other, "serializable")
+    assert rows(other, "select id from tree where up = 1 order by id") == [(2,), (3,)]
+    begin(block)
+    block.execute("alter table tree add column twice int generated always as (id * 2) stored")
+    block.execute("alter table tree add constraint of_tree foreign key (up) references tree")
+    other.execute("update tree set up = 2 where id = 3")
+    other.execute("insert into tree values (4, 3)")
+    other.execute("commit")
+    block.execute("commit")
+    assert rows(other, "select * from tree order by id") == [(1, None, 2), (2, 1, 4), (3, 2, 6), (4, 3, 8)]
+    assert inspect(block.node) == []
+
+
+def test_serializable_writers_do_not_conflict_by_rows_that_violate_it_before_commit(nodes: tuple[Node, Node]):
+    with (
+        closing(Session(nodes[0])) as block,
+        closing(Session(nodes[0])) as one,
+        closing(Session(nodes[1])) as other,
+    ):
+        begin(block)
+        block.execute(ADD)
+        for session, id_ in ((one, 7), (other, 8)):
+            begin(session, "serializable")
+            session.execute(f"insert into c values ({id_}, 9)")
+        one.execute("commit")
+        other.execute("commit")
+        fails_for(block, "commit", "9")
+        assert children(one) == [(1, 1), (2, 2), (7, 9), (8, 9)]

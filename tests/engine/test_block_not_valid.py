@@ -22,6 +22,7 @@ BETWEEN = {"at once": "select 1", "after another change": "create index i on a (
 VALIDATE = "alter table a validate constraint k"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("between", BETWEEN)
 @pytest.mark.parametrize("kind", ADDED)
@@ -119,6 +120,7 @@ def test_rollback_leaves_nothing(sessions: Sessions, kind: str):
     assert inspect(block.node) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("between", BETWEEN)
 @pytest.mark.parametrize("kind", ADDED)

@@ -111,6 +111,7 @@ FORMS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_change_that_rewrites_rows_keeps_the_snapshot(sessions: tuple[Session, Session], form: str, level: str):

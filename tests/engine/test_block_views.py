@@ -4,6 +4,7 @@ session that waits for it sees."""
 import pytest
 
 from seachange import errors
+from seachange.engine.replica.open_sessions import ClientLink
 from seachange.engine.session.session import Session
 from tests.engine.blocks import begin, rows, sent
 
@@ -81,7 +82,7 @@ def test_notice_names_at_once_what_a_session_waits_for(sessions: tuple[Session, 
         told.append(notice)
         return True
 
-    other = Session(sessions[there].node, report=report)
+    other = Session(sessions[there].node, link=ClientLink(report))
     begin(block)
     block.execute(sql)
     begin(other)

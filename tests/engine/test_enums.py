@@ -100,15 +100,19 @@ def test_the_past_has_the_labels_of_its_time(opened, changer, writer):
 def test_bulk_changes(changer):
     changer.execute("alter type mood rename value 'happy' to 'glad'")
     changer.execute(
-        "insert into t select i, case when i % 2 = 0 then 'glad' else 'sad' end from generate_series(10, 20009) g(i)"
+        "insert into t select i, case when i % 2 = 0 then 'glad'::mood else 'sad' end"
+        " from generate_series(10, 20009) g(i)"
     )
-    changer.execute("update t set m = case when m = 'glad' then 'ok' else 'glad' end where id >= 10")
+    changer.execute("update t set m = case when m = 'glad' then 'ok'::mood else 'glad' end where id >= 10")
     counted = changer.execute("select m, count(*) from t where id >= 10 group by m order by m").rows
     assert list(counted) == [("ok", 10_000), ("glad", 10_000)]
     with pytest.raises(errors.InvalidTextRepresentation):
         changer.execute("update t set m = 'happy' where id >= 10")
     with pytest.raises(errors.InvalidTextRepresentation):
-        changer.execute("insert into t select i, 'x' || i from generate_series(30000, 50000) g(i)")
+        changer.execute("insert into t select i, ('x' || i)::mood from generate_series(30000, 50000) g(i)")
+    for given in ("'x' || id", "case when m = 'ok' then 'glad' else 'ok' end"):
+        with pytest.raises(errors.DatatypeMismatch, match=r'"m" is of type mood but expression is of type text$'):
+            changer.execute(f"update t set m = {given} where id >= 10")
     changer.execute("delete from t where m <> 'glad'")
     assert changer.execute("select count(*) from t").rows[0] == (10_000,)
 
@@ -140,9 +144,11 @@ def test_arrays_in_flight_and_in_bulk(changer, writer):
     changer.execute("alter type mood drop value 'happy'")
     with pytest.raises(errors.InvalidTextRepresentation):
         writer.execute("commit")
-    changer.execute("insert into l select i, array['fine', 'sad'] from generate_series(1, 20000) g(i)")
-    changer.execute("update l set m = array['sad', 'fine'] where id > 10")
+    changer.execute("insert into l select i, array['fine', 'sad']::mood[] from generate_series(1, 20000) g(i)")
+    changer.execute("update l set m = array['sad', 'fine']::mood[] where id > 10")
     with pytest.raises(errors.InvalidTextRepresentation):
+        changer.execute("update l set m = array['ok']::mood[] where id > 10")
+    with pytest.raises(errors.DatatypeMismatch, match=r'"m" is of type mood\[\] but expression is of type text\[\]$'):
         changer.execute("update l set m = array['ok'] where id > 10")
     counted = changer.execute("select m::text, count(*) from l group by 1 order by 1").rows
     assert list(counted) == [("{fine,sad}", 10), ("{sad,fine}", 19_990)]

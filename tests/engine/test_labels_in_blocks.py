@@ -38,6 +38,7 @@ def state(session: Session) -> set[str]:
     return names | indexes(session) | {name for (name,) in rows(session, grants)}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("own", OWN)
@@ -137,6 +138,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_labels_and_changes_of_two_sessions_are_both_there(sessions: tuple[Session, Session], level: str, name: str):

@@ -315,7 +315,7 @@ class Walk(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    max_examples=10,
+    max_examples=6,
     stateful_step_count=30,
     suppress_health_check=list(HealthCheck),
 )

@@ -22,24 +22,36 @@ from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
 from seachange.runtime.location import DataLocation, default_folder, find_location
 from tests.support.patience import PATIENCE_S
-from tests.support.s3 import FaultProxy, S3Server, environment, fault_proxy
+from tests.support.s3 import FaultProxy, S3Server, StoreServer, fault_proxy
 
+# Only some behaviour depends on the kind of store.
+ANY_STORE = pytest.mark.parametrize(
+    "store_server", ["s3", pytest.param("azure", marks=pytest.mark.slow)], indirect=True
+)
 ROWS = 6_000
 LOAD = f"insert into t select x, 'v' || x from generate_series(1, {ROWS}) s(x)"
 SUMS = "select count(*), sum(id), count(distinct v) from t"
 
 
 @pytest.fixture
-def proxy(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
-    with fault_proxy(s3_server) as made:
-        for name, value in environment(made.port).items():
+def store_server(request: pytest.FixtureRequest) -> StoreServer:
+    """S3, if the test does not say otherwise."""
+    kind = getattr(request, "param", "s3")
+    server: StoreServer = request.getfixturevalue("s3_server" if kind == "s3" else "azurite_server")
+    return server
+
+
+@pytest.fixture
+def proxy(store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+    with fault_proxy(store_server) as made:
+        for name, value in store_server.environment(made.port).items():
             monkeypatch.setenv(name, value)
         yield made
 
 
 @pytest.fixture
-def url(s3_server: S3Server, proxy: FaultProxy) -> str:
-    return f"s3://{s3_server.create_bucket()}/shop"
+def url(store_server: StoreServer, proxy: FaultProxy) -> str:
+    return f"{store_server.create_place()}/shop"
 
 
 def connect(url: str, folder: Path, catalog: str | None = None) -> seachange.Connection:
@@ -61,6 +73,7 @@ def machine(tmp_path: Path, name: str, cache_size: str = "10GB") -> Path:
     return folder
 
 
+@ANY_STORE
 @pytest.mark.parametrize("cache_size", ["10GB", "0"])
 def test_changes_of_one_machine_are_read_on_another(url: str, tmp_path: Path, cache_size: str):
     """With a cache that holds nothing, every file that is not in use is removed at once."""
@@ -145,6 +158,7 @@ def test_damaged_cache_is_noticed_after_a_restart(url: str, tmp_path: Path):
     assert cached.read_bytes() == content
 
 
+@ANY_STORE
 def test_garbage_is_deleted_in_the_store(url: str, s3_server: S3Server, tmp_path: Path):
     location = find_location(url, tmp_path / "local")
     node = open_node(location, retention_us=0)
@@ -161,6 +175,26 @@ def test_garbage_is_deleted_in_the_store(url: str, s3_server: S3Server, tmp_path
     assert not list((tmp_path / "local" / "cache").rglob("*.parquet"))
 
 
+def test_removed_files_are_not_kept_open(url: str, tmp_path: Path):
+    node = open_node(find_location(url, machine(tmp_path, "local", cache_size="0")))
+
+    def removed() -> list[str]:
+        found = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+        return [path for path in found if str(tmp_path) in path and path.endswith("(deleted)")]
+
+    with closing(node), closing(Session(node)) as session:
+        session.execute("create table t (id bigint primary key, v text)")
+        session.execute(LOAD)
+        session.execute("select v from t where id = 5")
+        node.parts.files.tidy()
+        # The reader of the point query can go on.
+        assert removed()
+        node.maintenance.collect(node.epoch)
+        assert not removed()
+        session.execute("select v from t where id = 6")
+
+
+@ANY_STORE
 def test_backup_and_restore_between_stores_and_folders(url: str, tmp_path: Path):
     run(url, tmp_path / "local", "create table t (id bigint primary key, v text)", LOAD)
     back_up(find_location(url, tmp_path / "local"), None, tmp_path / "copy")
@@ -197,6 +231,16 @@ def test_helpful_errors(proxy: FaultProxy, url: str, tmp_path: Path, capsys: pyt
     assert "--catalog" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ignores", [False, True])
+def test_store_that_ignores_conditions_is_reported(url: str, proxy: FaultProxy, tmp_path: Path, ignores: bool):
+    if ignores:
+        proxy.faults.add("overwrite", "PUT", 100)
+    run(url, tmp_path / "local", "create table t (id bigint primary key, v text)", LOAD)
+    events = run(url, tmp_path / "local", "select event from seachange.events")
+    assert any("ignores the conditions" in event for (event,) in events) == ignores
+    assert run(url, tmp_path / "local", SUMS) == [(ROWS, ROWS * (ROWS + 1) // 2, ROWS)]
+
+
 def test_default_folder_is_the_users(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert find_location(url) == DataLocation(default_folder(url), url, is_chosen=False)
@@ -209,6 +253,21 @@ def test_no_credential_is_stored(url: str, tmp_path: Path):
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert b"secret-of-the-test" not in path.read_bytes(), path
+
+
+def test_statement_fails_while_credentials_are_expired(url: str, proxy: FaultProxy, tmp_path: Path):
+    catalog = f"sqlite:///{tmp_path}/catalog.sqlite"
+    run(url, tmp_path / "one", "create table t (id bigint primary key, v text)", LOAD, catalog=catalog)
+    with closing(connect(url, tmp_path / "other", catalog)) as connection:
+        for method, statement in (("GET", SUMS), ("PUT", LOAD.replace("x,", "-x,"))):
+            proxy.faults.add("expire", method, ending=".parquet")
+            with pytest.raises(errors.StoreProblem, match="the credentials have expired") as caught:
+                connection.execute(statement)
+            assert caught.value.sqlstate == "58030"
+            assert "secret-of-the-test" not in f"{caught.value}{caught.value.hint}"
+        connection.execute(LOAD.replace("x,", "-x,"))
+        assert connection.execute(SUMS).fetchall() == [(2 * ROWS, 0, ROWS)]
+    assert main(["check", "--data", url, "--catalog", catalog, "--local", str(tmp_path / "other")]) == 0
 
 
 KILLED = """

@@ -134,7 +134,32 @@ def test_a_view_waits_for_the_job_that_may_take_its_column_away(node: Node):
             two.execute("create view v as select a from t")
         writer.execute("commit")
         two.execute("reset lock_timeout")
-        with pytest.raises(errors.UndefinedColumn):
+        with pytest.raises(errors.UnresolvedColumn):
             two.execute("create view v as select a from t")
         two.execute("create view v as select b from t")
         assert sorted(two.execute("select b from v").rows) == [(3,), (4,)]
+
+
+@pytest.mark.parametrize(
+    "defined",
+    [
+        "create view v as select c from t",
+        "create index i on t ((c + 1))",
+        "alter table t add check (c > 0)",
+        "alter table t add column d int default 1 check (c <= d)",
+    ],
+)
+def test_a_definition_waits_for_the_job_that_adds_its_column(node: Node, defined: str):
+    with closing(Session(node)) as one, closing(Session(node)) as writer, closing(Session(node)) as two:
+        one.execute("create table t (id int primary key, b int)")
+        one.execute("insert into t values (1, 3)")
+        writer.execute("begin")
+        writer.execute("insert into t values (2, 4)")
+        one.execute("set seachange.drain_timeout = '1 hour'")
+        one.execute("alter table concurrently t add column c int default 1, add constraint u unique (b)")
+        two.execute("set lock_timeout = '50ms'")
+        with pytest.raises(errors.LockNotAvailable):
+            two.execute(defined)
+        writer.execute("commit")
+        two.execute("reset lock_timeout")
+        two.execute(defined)

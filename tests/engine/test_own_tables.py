@@ -139,6 +139,7 @@ def expected_of(session: Session, statements: Sequence[str]) -> list[list[tuple[
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rows", ROW_COUNTS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_a_new_table_is_as_outside_of_a_block(node: Node, session: Session, change: str, rows: str):
@@ -152,6 +153,7 @@ def test_a_change_of_a_new_table_is_as_outside_of_a_block(node: Node, session: S
     assert inspect(node) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rows", ROW_COUNTS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_an_emptied_table_is_as_outside_of_a_block(node: Node, session: Session, change: str, rows: str):
@@ -234,6 +236,7 @@ def test_a_savepoint_undoes_a_change_that_failed(node: Node, session: Session, c
     assert inspect(node) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rows", ROW_COUNTS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_rollback_to_a_savepoint_undoes_a_change(node: Node, session: Session, change: str, rows: str):

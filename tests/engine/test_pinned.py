@@ -119,6 +119,29 @@ def test_a_value_that_the_type_of_then_has_not(session, pinned, text):
     assert rows(pinned, "select n from t where id = 2") == [(20,)]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("select id, name from t order by id", [(1, "one"), (2, "two")]),
+        ("select count(*) from t", [(2,)]),
+        ("update t set name = 'won' where id = 1 returning name", [("won",)]),
+        ("update t set name = name || '!' where name = 'one' returning id", [(1,)]),
+        ("insert into t (id, name) values (1, 'uno') on conflict (id) do update set name = 'uno' returning id", [(1,)]),
+        ("delete from t where id = 1 returning id", [(1,)]),
+    ],
+)
+def test_a_value_that_does_not_fit_concerns_only_statements_that_name_the_column(session, pinned, text, found):
+    session.execute("update u set n = 3000000000 where id = 1")
+    assert rows(pinned, text) == found
+    assert rows(session, "select n from u where id = 1") == ([] if "delete" in text else [(3_000_000_000,)])
+
+
+def test_relations_of_the_catalog_have_the_names_of_then(pinned):
+    assert rows(pinned, "select relname, relkind from pg_class where relname in ('t', 'u')") == [("t", "r")]
+    joined = "select a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid where c.relname = 't'"
+    assert sorted(rows(pinned, f"{joined} and a.attnum > 0")) == [("id",), ("n",), ("name",)]
+
+
 def test_a_converted_column_shows_the_type_of_now(session, pinned):
     session.execute("alter table u alter column n type text using 'n' || n")
     assert rows(pinned, "select n from t where id = 1") == [("n10",)]

@@ -21,8 +21,8 @@ from seachange.runtime.faults import FAULTS
 from seachange.storage.keys import table_hash
 from tests.engine.database import open_quiet
 from tests.engine.ports import open_hooked
+from tests.support.patience import PATIENCE_S
 
-PATIENCE_S = 100
 WRITE = "insert into t values (10, 10)"
 
 
@@ -49,7 +49,7 @@ def is_waiting(*sessions: Session) -> bool:
 
 def until(fact: Callable[[], bool], waiting: Future[object] | None = None) -> None:
     pause = threading.Event()
-    for _ in range(PATIENCE_S * 200):
+    for _ in range(int(PATIENCE_S * 200)):
         if fact() or (waiting is not None and waiting.done()):
             return
         pause.wait(0.005)
@@ -256,8 +256,8 @@ def test_comment_and_owner_do_not_wait_for_writers_nor_writers_for_them(
     writer, other = sessions
     writer.execute("create role r")
     writer.execute(f"begin; {WRITE}")
-    other.execute(f"set lock_timeout = '1s'; begin; {statement}")
-    writer.execute("set lock_timeout = '1s'; update t set n = 3 where id = 1; commit")
+    other.execute(f"set lock_timeout = '{PATIENCE_S}s'; begin; {statement}")
+    writer.execute(f"set lock_timeout = '{PATIENCE_S}s'; update t set n = 3 where id = 1; commit")
     other.execute("commit")
     assert other.execute("select count(*) from t").rows == [(3,)]
 
@@ -266,7 +266,7 @@ def test_grant_and_revoke_do_not_wait_for_it(sessions: tuple[Session, Session]):
     holder, other = sessions
     holder.execute("create role r")
     holder.execute("begin; lock table t in exclusive mode")
-    other.execute("set lock_timeout = '1s'; grant select on t to r; revoke select on t from r")
+    other.execute(f"set lock_timeout = '{PATIENCE_S}s'; grant select on t to r; revoke select on t from r")
 
 
 def test_it_waits_for_a_schema_change_in_a_block(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):

@@ -30,6 +30,7 @@ def test_a_session_drops_them_when_it_is_closed(place):
         with closing(Session(node)) as session:
             session.execute("create temp table t (id int primary key, n serial)")
             session.execute("create temp table u as select 1 as one")
+            session.execute("create temp view v as select one from u; create temp view w as select 1 as one")
             assert _names(node) == ["t", "u"]
         assert _names(node) == []
         assert not list(node.epoch.schemas.newest.objects)
@@ -41,11 +42,12 @@ def test_opening_a_database_drops_temporary_tables_of_dead_nodes_only(place):
     with closing(alive), closing(Session(alive)) as session:
         session.execute("create temp table kept (id int)")
         session.execute("insert into kept values (1)")
-        Session(dead).execute("create temp table left_over (id int)")
+        Session(dead).execute("create temp table left_over (id int); create temp view gone as select 1 as one")
         dead.close()
         assert sorted(_names(alive)) == ["kept", "left_over"]
         with closing(_open(place, "next")) as node:
             assert _names(node) == ["kept"]
+            assert "gone" not in [found.name for found in node.epoch.schemas.newest.objects.values()]
         assert list(session.execute("select * from kept").rows) == [(1,)]
 
 

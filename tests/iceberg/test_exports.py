@@ -201,6 +201,55 @@ def test_nodes_continue_each_others_exports(tmp_path: Path):
     assert found == [first.snapshot, second.snapshot, third.snapshot]
 
 
+def test_a_node_that_lost_its_claim_deletes_no_file_of_another(tmp_path: Path):
+    """It was stopped after it had recorded its export; the other node has made a newer one since."""
+    with open_lake(tmp_path / "data") as one, open_lake(tmp_path / "data") as two:
+        one.run(TABLE, MANY.format(1))
+
+        def overtake() -> None:
+            FAULTS.disarm()
+            two.node.parts.catalog.end_node(one.node.epoch.epoch)
+            two.run("delete from t where id < 10")
+            two.check()
+
+        FAULTS.arm("export.recorded", overtake)
+        one.export()
+        two.check()
+
+
+def test_expired_files_are_not_deleted_below_a_new_export(tmp_path: Path):
+    """A node was stopped while it deleted the files of expired exports; the other exports the table again."""
+    with open_lake(tmp_path / "data") as one, open_lake(tmp_path / "data") as two:
+        one.run(TABLE, MANY.format(1), "insert into t values (20000, 'inline')")
+        one.export()
+        for lake in (one, two):
+            ShiftedClock(lake).ahead_us = DAY_US + GRACE_US + 1
+
+        def overtake() -> None:
+            FAULTS.disarm()
+            two.node.parts.catalog.end_node(one.node.epoch.epoch)
+            two.check()
+
+        FAULTS.arm("export.forgotten", overtake)
+        one.node.exports.forget_expired()
+        two.check()
+        assert len(two.node.parts.catalog.exports()) == 1
+
+
+def test_another_format_leaves_the_exported_snapshots(lake: Lake):
+    clock = ShiftedClock(lake)
+    lake.run(TABLE, MANY.format(1))
+    old, rows = lake.export(), lake.sql()
+    lake.run("alter table t set (seachange.iceberg_format = 2)", "delete from t where id < 10", "vacuum full t")
+    assert lake.check().metadata["format-version"] == 2
+    lake.node.collect_garbage(0)
+    assert read(old.address) == rows
+    clock.ahead_us = DAY_US + GRACE_US + 1
+    lake.run("delete from t where id < 20")
+    lake.check()
+    assert not Path(old.address).exists()
+
+
 def test_exports_are_recorded_in_postgresql(tmp_path: Path, postgres_catalog_url: str):
     with open_lake(tmp_path / "data", postgres_catalog_url) as lake:
         lake.run(TABLE, MANY.format(1), "insert into t values (20000, 'inline')")
@@ -212,11 +261,21 @@ def test_exports_are_recorded_in_postgresql(tmp_path: Path, postgres_catalog_url
         assert lake.node.parts.catalog.exports()[0].snapshot == first.snapshot
 
 
+class HurriedClock(ShiftedClock):
+    """A wait has taken too long when the node looks at the clock for the second time."""
+
+    hurry_us = 0
+
+    def steady_us(self) -> int:
+        self.hurry_us += 20_000_000
+        return super().steady_us() + self.hurry_us
+
+
 KILLED = """
 import sys
 from pathlib import Path
 from seachange.engine.database.opening import open_node
-node = open_node(Path(sys.argv[1]))
+node = open_node(Path(sys.argv[1]), expiry_ms=3_600_000)
 node.exports.export(node.epoch.schemas.newest.within().by_name["public", "t"].id)
 """
 
@@ -233,6 +292,8 @@ def test_a_node_killed_during_an_export_leaves_the_last_one(tmp_path: Path, poin
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert read(first.address) == rows
     with open_lake(data) as lake:
+        # The expiry of the killed node is not waited for.
+        HurriedClock(lake)
         exported = lake.check()
         assert read(first.address) == rows
         # What the killed process has written, and nothing refers to, is gone.

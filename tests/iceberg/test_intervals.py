@@ -8,7 +8,7 @@ import pytest
 
 from seachange import errors
 from seachange.iceberg.obstacles import check_elements
-from seachange.iceberg.table_schema import Unmapped
+from seachange.iceberg.table_schema import Unmapped, map_columns
 from tests.iceberg.reading import Lake, read
 from tests.iceberg.test_exports import DAY_US, ShiftedClock
 from tests.support.workers import wait_until
@@ -89,3 +89,9 @@ def test_files_of_older_releases_without_element_ids_are_refused(lake: Lake):
     older = pa.schema([pa.field(f.name, pa.list_(pa.string()) if f.name == "c2" else f.type) for f in schema])
     with pytest.raises(Unmapped, match="no ids for the elements"):
         check_elements(lake.table(), older)
+
+
+def test_addresses_are_not_shown_as_bytes(lake: Lake):
+    lake.run("create table t (id int primary key, ips inet[])")
+    with pytest.raises(Unmapped, match=r"type inet\[\]"):
+        map_columns(lake.table(), {}, (), 3)

@@ -179,3 +179,11 @@ def test_an_array_default_that_files_lack_is_refused_until_they_are_rewritten(la
         lake.export()
     lake.run("vacuum full t")
     lake.check()
+
+
+def test_a_column_with_the_name_of_elements_is_refused(lake: Lake):
+    lake.run('create table t (id int primary key, tags text[], "tags.element" int, "tags.other" int)')
+    with pytest.raises(errors.NotMappable, match="the name of the elements"):
+        lake.export()
+    lake.run('alter table t rename "tags.element" to plain', "insert into t values (1, array['a'], 2, 3)")
+    lake.check()

@@ -257,6 +257,7 @@ def levels_of(names: Sequence[str], sample: int | None, offset: int) -> Sequence
     return LEVELS if sample is None else (LEVELS[place % len(LEVELS)],)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("names", every_other(0))
 def test_within_a_node(
     within: BlockRunner, model: SerialModel, names: Sequence[str], counts: Counter[str], sample: int | None
@@ -265,6 +266,7 @@ def test_within_a_node(
         check(within, model, names, level, sample, counts)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("names", every_other(1))
 def test_across_nodes(
     across: BlockRunner, model: SerialModel, names: Sequence[str], counts: Counter[str], sample: int | None
@@ -273,6 +275,7 @@ def test_across_nodes(
         check(across, model, names, level, sample, counts)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("names", TRIPLES, ids="-".join)
 def test_three_blocks(
     across: BlockRunner, model: SerialModel, names: Sequence[str], counts: Counter[str], sample: int | None

@@ -81,7 +81,7 @@ class Case:
                     return "\n".join([f"ERROR {error.sqlstate}: {error}", *([error.hint] if error.hint else [])])
                 return self._explain(DdlExplanation.STAGES)
             case "shape":
-                return self._explain(DdlExplanation.SHAPE)
+                return self._explain(DdlExplanation.COST)
             case "revert":
                 return "\n".join(print_reverts(self.plans[-1], self.world.catalog))
             case command:

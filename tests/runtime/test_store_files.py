@@ -1,6 +1,8 @@
 """Files in an object store: created once, read through the cache, in spite of a bad network."""
 
+import errno
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -16,28 +18,29 @@ from seachange import errors
 from seachange.runtime.checksum import new_digest
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import IDENTITY_NAME, StoredFile
+from seachange.runtime.interruption import InterruptedBy
 from seachange.runtime.nonblocking import WouldWait, non_blocking
-from seachange.runtime.object_store import ObjectStore, Patience
+from seachange.runtime.object_store import ObjectStore, Patience, Transferred
 from seachange.runtime.segment_cache import SegmentCache
 from seachange.runtime.store_files import StoreFiles
 from seachange.runtime.store_identity import StoreIdentity
-from tests.support.s3 import FaultProxy, S3Server, environment, fault_proxy
+from tests.support.s3 import FaultProxy, S3Server, StoreServer, environment, fault_proxy
 
 CONTENT = bytes(range(256)) * 1_000
 Open = Callable[[str], StoreFiles]
 
 
 @pytest.fixture
-def proxy(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
-    with fault_proxy(s3_server) as made:
-        for name, value in environment(made.port).items():
+def proxy(store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+    with fault_proxy(store_server) as made:
+        for name, value in store_server.environment(made.port).items():
             monkeypatch.setenv(name, value)
         yield made
 
 
 @pytest.fixture
-def url(s3_server: S3Server, proxy: FaultProxy) -> str:
-    return f"s3://{s3_server.create_bucket()}/shop/segments"
+def url(store_server: StoreServer, proxy: FaultProxy) -> str:
+    return f"{store_server.create_place()}/shop/segments"
 
 
 def open_files(url: str, folder: Path, bytes_max: int = 1 << 30) -> StoreFiles:
@@ -175,6 +178,58 @@ def test_readers_and_evictions_at_once(url: str, tmp_path: Path):
     assert small.facts().evictions > 0
 
 
+class _FullDisk(ObjectStore):
+    """The disk has no room for downloads until files of the cache are removed."""
+
+    def __init__(self, url: str, cache: Path) -> None:
+        super().__init__(url)
+        self.cache = cache
+
+    def download(self, name: str, path: Path) -> Transferred | None:
+        if list((self.cache / "files").iterdir()):
+            path.write_bytes(b"a part")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().download(name, path)
+
+
+def test_full_disk_shrinks_the_cache(url: str, tmp_path: Path):
+    first, second = (write(open_files(url, tmp_path / "one"), name) for name in "ab")
+    files = StoreFiles(_FullDisk(url, tmp_path / "other"), SegmentCache(tmp_path / "other", 1 << 30))
+    with files.uses.using():
+        files.fetch([first])
+        with pytest.raises(errors.DiskFull):
+            files.fetch([second])
+    # A failed download leaves no room taken.
+    assert not list(tmp_path.rglob(".tmp-*"))
+    (path,) = files.fetch([second])
+    assert Path(path).read_bytes() == CONTENT
+    assert (files.facts().files, files.facts().evictions) == (1, 1)
+
+
+def test_interrupted_reader_does_not_wait_for_the_store(url: str, proxy: FaultProxy, tmp_path: Path):
+    file = write(open_files(url, tmp_path / "one"), "a")
+    files = open_files(url, tmp_path / "other")
+    proxy.faults.add("stall", "GET", 1, "/a")
+
+    def check() -> None:
+        if proxy.uploading.is_set():
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError), InterruptedBy(check):
+        files.fetch([file])
+    assert not proxy.release.is_set()
+    proxy.release.set()
+    (path,) = files.fetch([file])
+    assert Path(path).read_bytes() == CONTENT
+
+
+def test_objects_in_folders_below_are_those_of_others(url: str, tmp_path: Path):
+    write(open_files(f"{url}/segments", tmp_path / "below"), "b")
+    files = open_files(url, tmp_path / "above")
+    write(files, "a")
+    assert files.names() == ["a"]
+
+
 def test_event_loop_does_not_download(url: str, tmp_path: Path):
     file = write(open_files(url, tmp_path / "one"), "a")
     other = open_files(url, tmp_path / "other")
@@ -193,7 +248,8 @@ def test_files_are_deleted_in_batches(url: str, proxy: FaultProxy, tmp_path: Pat
     assert files.names() == names
     before = proxy.faults.seen.total()
     files.delete([*names, "missing"])
-    assert proxy.faults.seen.total() == before + 1
+    if url.startswith("s3:"):
+        assert proxy.faults.seen.total() == before + 1
     assert files.names() == []
     assert files.facts().files == 0
     assert not files.has(names[0])
@@ -223,21 +279,10 @@ def test_id_is_created_in_three_steps(url: str):
     assert not place.ignores_conditions(proposed)
 
 
-def test_store_that_ignores_conditions_is_noticed(url: str):
-    place = StoreIdentity(_Unconditional(url))
-    place.confirm(found := place.propose(SYSTEM_ENTROPY))
-    assert place.ignores_conditions(found)
-    assert place.read() == found
+ONLY_S3 = pytest.mark.parametrize("store_server", ["s3"], indirect=True)
 
 
-class _Unconditional(ObjectStore):
-    """A store that replaces objects, like rclone's S3 server."""
-
-    def create(self, name: str, body: bytes | Path) -> bool:
-        self.delete([name])
-        return super().create(name, body)
-
-
+@ONLY_S3
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -258,6 +303,47 @@ def test_errors_name_the_cause_and_no_secret(
     assert "secret-of-the-test" not in everything
 
 
+@ONLY_S3
+@pytest.mark.parametrize(
+    ("fault", "method", "reason"),
+    [
+        ("throttle", "PUT", "the store is overloaded (503)"),
+        ("throttle", "GET", "the store is overloaded (503)"),
+        ("expire", "PUT", "the credentials have expired"),
+        ("expire", "GET", "the credentials have expired"),
+        ("reset", "PUT", "the connection was lost"),
+    ],
+)
+def test_lasting_faults_are_errors_that_pass(url: str, proxy: FaultProxy, fault: str, method: str, reason: str):
+    store = ObjectStore(url, Patience(retries=1, attempts=1))
+    assert store.create("a", b"x")
+    # The library repeats what may succeed.
+    proxy.faults.add(fault, method, 1 if fault == "expire" else 2)
+    with pytest.raises(errors.StoreProblem) as caught:
+        store.create("b", b"y") if method == "PUT" else store.read("a")
+    assert caught.value.sqlstate == "58030"
+    assert reason in str(caught.value)
+    assert store.create("b", b"y") is not None
+    assert store.read("a") == b"x"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store_server", ["azure"], indirect=True)
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("bm90LXRoZS1rZXk=", "the account key or token is wrong"),
+        ("not base 64", "the account key cannot be decoded"),
+    ],
+)
+def test_wrong_key_of_azure_is_named(url: str, monkeypatch: pytest.MonkeyPatch, key: str, reason: str):
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", key)
+    with pytest.raises(errors.StoreProblem, match=reason) as caught:
+        ObjectStore(url, Patience(retries=0, attempts=1)).create("a", b"x")
+    assert key not in f"{caught.value}{caught.value.__cause__}{caught.value.detail}"
+
+
+@ONLY_S3
 def test_keys_of_a_profile_are_used(
     s3_server: S3Server, url: str, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -278,7 +364,7 @@ def test_keys_of_a_profile_are_used(
 UPLOAD = """
 import sys
 from pathlib import Path
-from seachange.runtime.object_store import ObjectStore, Patience
+from seachange.runtime.object_store import ObjectStore, Patience, Transferred
 from seachange.runtime.segment_cache import SegmentCache
 from seachange.runtime.store_files import StoreFiles
 files = StoreFiles(ObjectStore(sys.argv[1]), SegmentCache(Path(sys.argv[2]), 1 << 30))

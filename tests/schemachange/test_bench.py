@@ -74,6 +74,7 @@ def _numbered(catalog_kind: str, sampled: int) -> Iterator[tuple[int, Case]]:
             yield number, case
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("catalog_kind", "number", "case"),
     [

@@ -7,6 +7,7 @@ import math
 import struct
 from collections.abc import Callable
 from decimal import Decimal
+from ipaddress import ip_interface, ip_network
 from typing import Any
 
 import asyncpg
@@ -65,6 +66,9 @@ COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     "json": DOCUMENTS,
     "jsonb": DOCUMENTS,
     "oid": st.integers(0, (1 << 32) - 1),
+    "inet": st.ip_addresses() | st.tuples(st.ip_addresses(), st.integers(0, 31)).map(ip_interface),
+    "cidr": st.tuples(st.ip_addresses(v=4), st.integers(0, 32)).map(lambda p: ip_network(p, strict=False)),
+    "inet[]": st.lists(st.none() | st.ip_addresses(), max_size=4),
     "integer[]": st.lists(st.none() | whole(31), max_size=4),
     "text[]": st.lists(st.none() | TEXT, max_size=4),
     "double precision[]": st.lists(st.floats(), max_size=4),

@@ -3,6 +3,7 @@
 import datetime as dt
 import struct
 from decimal import Decimal
+from ipaddress import ip_address, ip_network
 from uuid import UUID
 
 import psycopg
@@ -28,6 +29,8 @@ TYPES = {
     "s": "timestamp",
     "z": "timestamptz",
     "u": "uuid",
+    "ip": "inet",
+    "w": "cidr",
     "j": "jsonb",
     "i": "interval",
     "a": "int4[]",
@@ -37,7 +40,15 @@ ROW = (
     *(-7, 1 << 20, -(1 << 40), 0.5, -1.25, True, Decimal("-123.4500"), "tab\t and ünï", "x" * 20, b"\0\xff"),
     *(dt.date(1999, 12, 31), dt.time(23, 59, 59, 999_999), dt.datetime(1970, 1, 1, 0, 0, 1)),
     dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC),
-    *(UUID(int=1 << 100), {"k": [1, None]}, dt.timedelta(days=3, seconds=5), [1, None, 3], ["a", 'b"c']),
+    *(
+        UUID(int=1 << 100),
+        ip_address("10.0.0.1"),
+        ip_network("2001:db8::/32"),
+        {"k": [1, None]},
+        dt.timedelta(days=3, seconds=5),
+        [1, None, 3],
+        ["a", 'b"c'],
+    ),
 )
 HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 

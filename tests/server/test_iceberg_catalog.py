@@ -2,14 +2,18 @@
 
 import http.client
 import json
+from base64 import b64encode
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import psycopg
 import pytest
 
+from seachange import connect, errors
 from seachange.server.limits import FREE_FAILURES
+from seachange.server.tokens import TOKEN_SECONDS, Tokens
 from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST, Served, serving
 
@@ -130,6 +134,50 @@ def test_rights_are_those_of_now(served: Served):
     assert ask(served, shop, token)[0] == 401
 
 
+def test_a_token_is_good_on_every_node_of_the_database(served: Served, reader: str):
+    """Also that of the superuser, whose password both nodes have from their environment."""
+    root = token_of(served, "seachange", "root secret")
+    with serving(served.node.parts.data, PASSWORDS) as other:
+        for token in (reader, root):
+            assert ask(other, "/v1/namespaces/public/tables/shop", token)[0] == 200
+        assert ask(served, "/v1/namespaces/public/tables/shop", token_of(other, "reader", "reader secret"))[0] == 200
+
+
+def test_a_changed_token_is_refused(served: Served, reader: str, root: str):
+    ends, name, signature = reader.split(".")
+    user = root.split(".")[1]
+    forged = [f"{ends}.{user}.{signature}", f"{int(ends) + 1}.{name}.{signature}", f"{ends}.{name}.{signature[1:]}0"]
+    forged += [
+        f"{ends}.{name}.{root.split('.')[2]}",
+        f"{ends}.{name}.",
+        f"x.{name}.{signature}",
+        f"{ends}.zz.{signature}",
+    ]
+    for token in forged:
+        assert ask(served, "/v1/config", token)[0] == 401, token
+
+
+def test_a_token_ends(served: Served):
+    clock = SetClock(10_000_000_000)
+    tokens = Tokens(served.server.auth_config, clock)
+    token = tokens.issue("reader", "reader secret")
+    assert token is not None
+    assert tokens.find_user(token) == "reader"
+    clock.now_us += TOKEN_SECONDS * 1_000_000
+    assert tokens.find_user(token) is None
+
+
+class SetClock:
+    def __init__(self, now_us: int) -> None:
+        self.now_us = now_us
+
+    def wall_us(self) -> int:
+        return self.now_us
+
+    def steady_us(self) -> int:
+        return self.now_us
+
+
 @pytest.mark.parametrize("token", [None, "None", "", "x" * 64, "0" * 64, "reader secret", "ä"])
 def test_requests_without_a_token_are_refused(served: Served, token: str | None):
     for path in ("/v1/config", "/v1/namespaces", "/v1/namespaces/public/tables/shop", "/v1/nothing", "/", ""):
@@ -147,6 +195,20 @@ def test_other_ways_to_log_in_are_refused(served: Served):
     for form in forms:
         assert ask(served, "/v1/oauth/tokens", method="POST", body=form)[0] == 400
     assert ask(served, "/v1/oauth/tokens", method="GET")[0] == 405
+    served.server.throttle._by_address.clear()
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [("reader:reader secret", 200), ("reader:wrong", 401), ("reader", 401), (":", 400), ("", 400), (None, 400)],
+)
+def test_credentials_in_a_header(served: Served, given: str | None, status: int):
+    """As DuckDB sends them."""
+    encoded = "no base64!" if given is None else b64encode(given.encode()).decode()
+    form = "grant_type=client_credentials&scope=PRINCIPAL_ROLE%3AALL"
+    found, answer = ask(served, "/v1/oauth/tokens", method="POST", body=form, Authorization=f"Basic {encoded}")
+    assert found == status, answer
+    assert ("access_token" in answer) == (status == 200)
     served.server.throttle._by_address.clear()
 
 
@@ -245,3 +307,23 @@ def test_where_everyone_is_trusted_other_names_are_refused(tmp_path_factory, hos
         token = token_of(served, "seachange", "whatever")
         assert ask(served, "/v1/namespaces", token)[0] == 200
         assert ask(served, "/v1/namespaces", token, Host=f"localhost:{served.http_port}")[0] == 200
+
+
+def test_a_table_is_imported_from_the_catalog(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The credential is that of pyiceberg's configuration, not of the statement."""
+    pytest.importorskip("pyiceberg.catalog.rest", reason="pyiceberg is not installed (make setup)")
+    catalog = f"http://{HOST}:{served.http_port}/iceberg"
+    address = f"{catalog}/v1/seachange/namespaces/public/tables"
+    monkeypatch.setenv("PYICEBERG_CATALOG__SEACHANGE__CREDENTIAL", "reader:reader secret")
+    monkeypatch.setenv("PYICEBERG_CATALOG__SEACHANGE__OAUTH2_SERVER_URI", f"{catalog}/v1/oauth/tokens")
+    folders = f"{catalog}, {served.node.parts.data}"
+    (tmp_path / "seachange.toml").write_text(f'"seachange.import_folders" = "{folders}"\n')
+    with connect(data=tmp_path) as db:
+        cursor = db.cursor()
+        cursor.execute(f"call seachange.import_table('shop', 'iceberg', '{address}/shop', 'id')")
+        cursor.execute("select * from shop order by id")
+        assert cursor.fetchall() == sql(served, "select * from shop order by id")
+        for name in ("secret", "missing"):
+            with pytest.raises(errors.ImportFailed):
+                cursor.execute(f"call seachange.import_table('x', 'iceberg', '{address}/{name}')")
+            db.rollback()

@@ -148,9 +148,14 @@ def test_a_query_that_takes_too_much_memory_or_space_fails_alone(served, text):
 def test_the_time_of_a_statement_is_bounded_though_its_client_sends_nothing(served):
     with Wire(served.port) as wire:
         wire.round(query("create table c (id int)"))
-        wire.round(query("set statement_timeout = 200"))
-        wire.send(query("copy c from stdin"))
-        assert wire.until(b"G")[-1][0] == b"G"
+        # A machine that is too busy to ask for rows in time is given more.
+        for limit_ms in (200, 10_000, 300_000):
+            wire.round(query(f"set statement_timeout = {limit_ms}"))
+            wire.send(query("copy c from stdin"))
+            kind, _ = wire.until(b"G", b"Z")[-1]
+            if kind == b"G":
+                break
+        assert kind == b"G"
         assert wire.code() == "57014"
         wire.round(query("set statement_timeout = 0"))
         assert wire.rows("select count(*) from c") == [[b"0"]]
@@ -166,7 +171,7 @@ def test_what_is_on_its_way_to_a_client_that_does_not_read_is_bounded(served, da
         deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.send(data)
         deaf.until(first)
-        (client,) = served.server._clients.values()
+        (client,) = served.server._clients
         stuck = threading.Event()
         while not stuck.is_set():
             written = client._transport.get_write_buffer_size()

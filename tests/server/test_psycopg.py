@@ -117,8 +117,13 @@ def test_an_error_has_its_state_and_what_it_is_about(connection):
     assert caught.value.diag.constraint_name == "t_pkey"
     with pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute("select * from nothing")
-    with pytest.raises(psycopg.errors.SyntaxError):
+    with pytest.raises(psycopg.errors.SyntaxError) as misspelt:
         connection.execute("selec 1")
+    assert misspelt.value.diag.statement_position == "1"
+    # Behind a parameter, whose text is not changed.
+    with pytest.raises(psycopg.errors.UndefinedColumn) as unknown:
+        connection.execute("select %s::int, nosuch from t", (1,))
+    assert unknown.value.diag.statement_position == "17"
     assert connection.execute("select 1").fetchone() == (1,)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from seachange import errors
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.server.auth import new_verifier
+from seachange.server.auth import shared_verifier
 from seachange.server.login import AuthConfig, Login
 from seachange.server.messages import Startup
 from tests.support.serving import HOST, Served, serving
@@ -59,10 +59,10 @@ def test_an_old_login_is_refused_by_every_node_at_once(servers, change, reason):
 
 
 def test_a_password_that_changes_during_the_exchange_opens_nothing():
-    verifiers = {"ann": new_verifier("old", SYSTEM_ENTROPY)}
+    verifiers = {"ann": shared_verifier("ann", "old", b"")}
     login = Login(AuthConfig({}, others=verifiers.get), SYSTEM_ENTROPY)
     login.start(Startup(3, 0, {"user": "ann"}))
     login.check_current()
-    verifiers["ann"] = new_verifier("new", SYSTEM_ENTROPY)
+    verifiers["ann"] = shared_verifier("ann", "new", b"")
     with pytest.raises(errors.InvalidPassword):
         login.check_current()

@@ -88,7 +88,7 @@ def test_the_server_ends_within_its_grace_whatever_runs(server: ServerProcess):
 @pytest.mark.parametrize(
     "text",
     [
-        f"select * from generate_series(1, 3) g(i) where i in ({','.join(map(str, range(50_000)))})",
+        f"select coalesce({','.join(map(str, range(50_000)))})",
         f"select coalesce({','.join(f'${n}' for n in range(1, PARAMETERS + 1))})",
     ],
     ids=["constants", "parameters"],
@@ -120,7 +120,7 @@ def test_many_parameters_are_described(server: ServerProcess):
 def test_a_text_that_is_too_long_is_refused(server: ServerProcess):
     with server.connect() as connection:
         with pytest.raises(psycopg.errors.StatementTooComplex, match="more than 500000"):
-            connection.execute("select 1 in (" + "1," * (STATEMENT_WORDS_MAX // 2) + "1)")
+            connection.execute("select coalesce(" + "1," * (STATEMENT_WORDS_MAX // 2) + "1)")
         with pytest.raises(psycopg.errors.StatementTooComplex):
             connection.execute("select " + "array[" * 20 + "1" + "]" * 20)
         # A constant is one word.

@@ -4,6 +4,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from seachange.engine.api import Connection
 from seachange.values.interval import Interval
+from seachange.values.network import read_address, read_network, show_address, show_network
 
 Row = tuple[Any, ...]
 
@@ -19,6 +21,10 @@ def plain(value: Any) -> Any:
     """What Spark has no type for, as text; NaN equal to itself."""
     if isinstance(value, UUID):
         return str(value)
+    if isinstance(value, IPv4Network | IPv6Network):
+        return show_network(read_network(str(value)))
+    if isinstance(value, IPv4Address | IPv6Address):
+        return show_address(read_address(str(value)))
     if isinstance(value, list):
         return tuple(map(plain, value))
     if isinstance(value, Interval):

@@ -120,7 +120,8 @@ def test_prepared_statements_return_their_command_tags(session):
         ("explain (ddl, verbose) drop table t", Explain("drop table t", ddl=DdlExplanation.VERBOSE)),
         ("explain (ddl, deps) drop table t", Explain("drop table t", ddl=DdlExplanation.DEPENDENCIES)),
         ("explain (ddl, viz) drop table t", Explain("drop table t", ddl=DdlExplanation.PICTURE)),
-        ("EXPLAIN (DDL, SHAPE) DROP TABLE t", Explain("DROP TABLE t", ddl=DdlExplanation.SHAPE)),
+        ("explain (ddl, cost) drop table t", Explain("drop table t", ddl=DdlExplanation.COST)),
+        ("EXPLAIN (DDL, SHAPE) DROP TABLE t", Explain("DROP TABLE t", ddl=DdlExplanation.COST)),
         ("explain (analyze, verbose) select 1", Explain("select 1", analyze=True)),
     ],
 )

@@ -24,7 +24,7 @@ def test_parsing_can_be_interrupted():
 
 
 def test_planning_can_be_interrupted_between_passes_and_within_a_long_one():
-    (prepared,) = prepare(TEXT.format(", ".join(map(str, range(2_000))), "planned"))
+    (prepared,) = prepare(TEXT.format(", ".join(f"({number})" for number in range(2_000)), "planned"))
     assert isinstance(prepared.parsed, TreeStatement)
     asked: list[int] = []
     with InterruptedBy(lambda: asked.append(1)):

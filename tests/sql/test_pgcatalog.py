@@ -118,6 +118,27 @@ def test_defaults_have_the_digits_that_their_values_show(database):
     assert rows(database, query) == list(enumerate(shown, 1))
 
 
+def test_the_checks_of_sizes_are_not_shown(database):
+    database.execute(
+        "CREATE TABLE d (a text CHECK (a ~ '^abcdefgh.+i$'), b text CHECK (repeat(replace(b, 'x', a), 3) <> a),"
+        " c float8 CHECK (sqrt(c) > c), e text DEFAULT repeat('x', 3))"
+    )
+    query = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'd'::regclass ORDER BY conname"
+    assert rows(database, query) == [
+        ("CHECK ((a ~ '^abcdefgh.+i$'::text))",),
+        ("CHECK ((repeat(replace(b, 'x'::text, a), 3) <> a))",),
+        ("CHECK ((sqrt(c) > c))",),
+    ]
+    query = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'd'::regclass"
+    assert rows(database, query) == [("repeat('x'::text, 3)",)]
+
+
+def test_a_match_without_regard_to_case_is_shown_as_one(database):
+    database.execute("CREATE TABLE d (a text CHECK (a ~* '^ab'), b text CHECK (b ~ '^ab'))")
+    query = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'd'::regclass"
+    assert rows(database, query) == [("CHECK ((a ~* '^ab'::text))",), ("CHECK ((b ~ '^ab'::text))",)]
+
+
 def test_a_setting_is_shown_and_set(database):
     assert rows(database, "SELECT set_config('search_path', 'public', false)") == [("public",)]
     assert rows(database, "SELECT current_setting('search_path')") == [("public",)]

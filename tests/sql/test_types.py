@@ -71,7 +71,7 @@ def test_an_index_on_a_field_of_a_document(run):
     run("create table t (id int primary key, b jsonb)")
     run("create index on t ((b->>'k'))")
     run('insert into t values (1, \'{"k": "x"}\'), (2, \'{"k": 1.50}\')')
-    run("insert into t select i, '{\"k\": ' || i || '}' from generate_series(3, 20000) i")
+    run("insert into t select i, ('{\"k\": ' || i || '}')::jsonb from generate_series(3, 20000) i")
     assert run("select id from t where b->>'k' = '1.50'") == [(2,)]
     assert run("select id from t where b->>'k' = '777'") == [(777,)]
     run("create index later on t ((b->'k'->>'z'))")

@@ -6,6 +6,7 @@ import io
 import json
 import math
 from decimal import Decimal
+from ipaddress import ip_interface, ip_network
 from itertools import count
 from typing import Any
 
@@ -69,6 +70,8 @@ SAMPLES: dict[SqlType, st.SearchStrategy[Any]] = {
     SqlType(Kind.JSON): DOCUMENTS.map(as_json),
     SqlType(Kind.JSONB): DOCUMENTS.map(as_json).map(normalize_json),
     SqlType(Kind.OID): st.integers(0, 2**32 - 1),
+    SqlType(Kind.INET): st.ip_addresses() | st.tuples(st.ip_addresses(), st.integers(0, 31)).map(ip_interface),
+    SqlType(Kind.CIDR): st.tuples(st.ip_addresses(), st.integers(0, 32)).map(lambda p: ip_network(p, strict=False)),
 }
 ELEMENTS = [t for t in SAMPLES if t.kind not in (Kind.CHAR, Kind.NAME, Kind.SMALLINT, Kind.OID)]
 SAMPLES |= {array_of(t): st.lists(st.none() | SAMPLES[t], max_size=4) for t in ELEMENTS}

@@ -77,7 +77,8 @@ def test_a_frozen_value_of_any_type(data: st.DataObject):
     assert same(in_duckdb[1], value)
 
 
-@pytest.mark.parametrize(("old", "new"), sorted(WIDENINGS))
+# DuckDB returns addresses as bits.
+@pytest.mark.parametrize(("old", "new"), sorted(WIDENINGS - {(Kind.CIDR, Kind.INET)}))
 def test_a_widened_value(old: Kind, new: Kind):
     samples = {Kind.SMALLINT: -5, Kind.INTEGER: 1 << 30, Kind.REAL: 0.10000000149011612, Kind.VARCHAR: "é"}
     samples |= {Kind.NAME: "é", Kind.OID: (1 << 32) - 1, Kind.JSONB: "[1, 2]"}

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from seachange import errors
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.engine.node.node import Node
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import SegmentId
@@ -105,14 +106,14 @@ def judge_script(node: Node, seed: int, acknowledged: int) -> list[str]:
 
 
 def judge_garbage(node: Node) -> list[str]:
-    """When dead epochs have expired, garbage collection leaves the referenced files and nothing else."""
+    """When the epochs of killed nodes have ended, garbage collection leaves the referenced files and nothing else."""
     catalog = node.parts.catalog
 
     def others_are_gone() -> bool:
-        catalog.expire_nodes()
+        end_dead_nodes(catalog)
         return all(record.epoch == node.epoch.epoch or not record.live for record in catalog.nodes())
 
-    wait_until(others_are_gone, "dead epochs to expire")
+    wait_until(others_are_gone, "the epochs of killed nodes to end")
     node.collect_garbage(0)
     wanted = {node.parts.warehouse.name(segment_id) for segment_id in referenced_segments(node)}
     there = set(node.parts.files.names())

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from seachange.engine.buffer.declarations import AddedConstraint
 from seachange.engine.buffer.pending_schema import descriptor_change
 from seachange.engine.constraints.uncommitted import key_of
 from seachange.engine.node.node import Node
@@ -90,6 +91,7 @@ class OpenChange:
                 key = key_of(op.element) if op.state is State.PUBLIC else None
                 if key is not None:
                     txn.state.declared.changed[key] = self.raised
-                    txn.state.declared.constraints[key] = f"{type(op.element).__name__} is violated by"
+                    message = f"{type(op.element).__name__} is violated by"
+                    txn.state.declared.constraints[key] = AddedConstraint(op.element, message, only_until_commit=False)
         txn.definitions.fence(self.plan.change.fenced)
         txn.commit()

@@ -19,6 +19,7 @@ from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from tests.support.patience import PATIENCE_S
 
@@ -26,10 +27,12 @@ HOST = "127.0.0.1"
 _PR_SET_PDEATHSIG = 1
 # The server wants a signature and does not verify it.
 SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=none"
+# How often the proxy looks whether it is to end.
+POLL_S = 0.01
 _numbers = count(1)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -49,6 +52,18 @@ def environment(port: int) -> dict[str, str]:
     }
 
 
+class StoreServer(Protocol):
+    """A server of object stores."""
+
+    port: int
+
+    def environment(self, port: int) -> dict[str, str]:
+        """What a program needs to reach the server, or a proxy in front of it."""
+
+    def create_place(self) -> str:
+        """The URL of a new bucket."""
+
+
 class S3Server:
     """A context manager."""
 
@@ -61,7 +76,7 @@ class S3Server:
             [program, "-H", HOST, "-p", str(self.port)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - no thread is needed in the child
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - no thread is needed in the child
         )
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
@@ -85,6 +100,12 @@ class S3Server:
         finally:
             connection.close()
 
+    def environment(self, port: int) -> dict[str, str]:
+        return environment(port)
+
+    def create_place(self) -> str:
+        return f"s3://{self.create_bucket()}"
+
     def create_bucket(self) -> str:
         """The name of a new bucket."""
         name = f"bucket-{os.getpid()}-{next(_numbers)}"
@@ -103,7 +124,8 @@ class Faults:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, fault: str, method: str, times: int = 1, ending: str = "") -> None:
-        """`fault` is throttle, reset, lose (the answer), slow or cut (the body of the answer)."""
+        """`fault` is throttle, expire, reset, stall, overwrite (whatever the condition), lose (the answer), slow or cut
+        (the body of the answer)."""
 
         def applies(handler: "_Handler") -> bool:
             return handler.command == method and handler.path.partition("?")[0].endswith(ending)
@@ -138,7 +160,11 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         if fault == "throttle":
             self.rfile.read(length)
-            self._answer(503, [("Content-Length", "0")], b"")
+            self._refuse(503, "SlowDown")
+            return
+        if fault == "expire":
+            self.rfile.read(length)
+            self._refuse(400, "ExpiredToken")
             return
         if fault == "reset":
             self.rfile.read(length // 2)
@@ -151,12 +177,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._break()
             return
         body = self.rfile.read(length)
+        unsent = "if-none-match" if fault == "overwrite" else ""
+        sent = {name: value for name, value in self.headers.items() if name.lower() != unsent}
         connection = HTTPConnection(HOST, self.target, timeout=PATIENCE_S)
         try:
-            connection.request(self.command, self.path, body, dict(self.headers))
+            connection.request(self.command, self.path, body, sent)
             answer = connection.getresponse()
             content = answer.read()
             headers = [(k, v) for k, v in answer.getheaders() if k.lower() not in ("transfer-encoding", "connection")]
+            if answer.chunked:
+                headers.append(("Content-Length", str(len(content))))
         finally:
             connection.close()
         if fault == "lose":
@@ -171,6 +201,10 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(0.001)
         else:
             self._answer(answer.status, headers, b"" if self.command == "HEAD" else content)
+
+    def _refuse(self, status: int, code: str) -> None:
+        content = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>Not now.</Message></Error>".encode()
+        self._answer(status, [("Content-Length", str(len(content)))], b"" if self.command == "HEAD" else content)
 
     def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
         self.send_response_only(status)
@@ -202,12 +236,12 @@ class FaultProxy:
 
 
 @contextmanager
-def fault_proxy(server: S3Server) -> Iterator[FaultProxy]:
+def fault_proxy(server: StoreServer) -> Iterator[FaultProxy]:
     faults, uploading, release = Faults(), threading.Event(), threading.Event()
     names = {"faults": faults, "target": server.port, "uploading": uploading, "release": release}
     listener = ThreadingHTTPServer((HOST, 0), type("Handler", (_Handler,), names))
     listener.daemon_threads = True
-    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread = threading.Thread(target=listener.serve_forever, args=(POLL_S,), daemon=True)
     thread.start()
     try:
         yield FaultProxy(listener.server_address[1], faults, uploading, release)

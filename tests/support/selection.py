@@ -6,6 +6,7 @@ with many cases has some of each kind. Every test keeps at least one case.
 """
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from zlib import crc32
 
 import pytest
@@ -50,6 +51,5 @@ def _chosen(cases: Mapping[str, pytest.Item]) -> set[str]:
 
 
 def _share(item: pytest.Item) -> int:
-    mark = item.get_closest_marker("one_in")
-    assert mark is not None
-    return int(mark.args[0])
+    """That of a parameter is a part of that of its test."""
+    return prod(int(mark.args[0]) for mark in item.iter_markers("one_in"))

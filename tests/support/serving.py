@@ -11,8 +11,7 @@ from pathlib import Path
 
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
-from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.server.auth import find_verifier, new_verifier
+from seachange.server.auth import find_verifier, shared_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import AuthConfig
 from seachange.server.server import Server, ServerOptions
@@ -48,12 +47,11 @@ def serving(
 ) -> Iterator[Served]:
     """Everybody is trusted unless there are passwords."""
     node = open_node(data)
-    auth_config = AuthConfig({}, trust=True)
+    secret = node.parts.shared_secret()
+    auth_config = AuthConfig({}, trust=True, secret=secret)
     if passwords is not None:
-        verifiers = {user: new_verifier(password, SYSTEM_ENTROPY) for user, password in passwords.items()}
-        auth_config = AuthConfig(
-            verifiers, secret=b"secret", others=partial(find_verifier, node), follow=node.read_head
-        )
+        verifiers = {user: shared_verifier(user, password, secret) for user, password in passwords.items()}
+        auth_config = AuthConfig(verifiers, secret=secret, others=partial(find_verifier, node), follow=node.read_head)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="server-loop")
     thread.start()

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from seachange.model.change_history import PublishedChange
 from seachange.model.exports import ExportRecord
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
@@ -36,6 +37,7 @@ from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
+from seachange.model.sessions import AskedSession, Beat
 
 # The newest catalog format that this program reads and writes.
 FORMAT = 12
@@ -68,6 +70,9 @@ class Catalog(Protocol):
     def bind(self, identity: str) -> str:
         """Sets the id of the database if there is none; returns the id that it has."""
 
+    def secret(self, proposed: str) -> str:
+        """What the nodes of the database share and no copy of its catalog has: the proposed one, if there is none."""
+
     def move(self, epoch: Epoch, identity: str, files: int) -> bool:
         """Replaces the id of the database and ends all nodes but this one, in one step; False, and nothing is changed,
         if the catalog does not refer to exactly this number of files."""
@@ -90,10 +95,13 @@ class Catalog(Protocol):
         write_mark: Seq | None = None,
         holders: str = "[]",
         pace: Pace = Pace(),  # noqa: B008 - a value
-    ) -> Seq:
+    ) -> Beat:
         """Renews the epoch and publishes its marks (which never decrease; the write mark defaults to the low-water
-        mark), the holders of the write mark, and the pace of statements; returns the head. Raises StaleNode if the
-        epoch has ended."""
+        mark), the holders of the write mark, and the pace of statements; returns the head, and once each what was asked
+        of its sessions. Raises StaleNode if the epoch has ended."""
+
+    def ask_session(self, epoch: Epoch, asked: AskedSession) -> bool:
+        """Asks something of a session of a node, which learns it with its next heartbeat; whether the node is live."""
 
     def end_node(self, epoch: Epoch) -> None: ...
 
@@ -240,7 +248,8 @@ class Catalog(Protocol):
     def exports(self) -> tuple[ExportRecord, ...]:
         """All of them, by table and snapshot, including expired ones, until `forget_exports`."""
 
-    def forget_exports(self, table_id: TableId, snapshots: Sequence[int]) -> None: ...
+    def forget_exports(self, epoch: Epoch, table_id: TableId, snapshots: Sequence[int]) -> None:
+        """Raises StaleNode if the epoch has ended: another node may have exported them again."""
 
     def holdings(self) -> Holdings: ...
 
@@ -272,6 +281,9 @@ class Catalog(Protocol):
         """Adds a line to the event log, which is kept for two weeks, like finished jobs."""
 
     def events(self) -> tuple[Event, ...]: ...
+
+    def changes(self) -> tuple[PublishedChange, ...]:
+        """The history of schema changes, oldest first. It is kept as long as events are, and limited in number."""
 
     # Exclusive work (compaction of one index, garbage collection).
 

@@ -18,6 +18,7 @@ from seachange.catalog.rows import (
     EntryParts,
     Row,
     batch_from,
+    change_from,
     check_snapshot,
     deltas_from,
     descriptor_from,
@@ -30,6 +31,7 @@ from seachange.catalog.rows import (
     node_from,
     segment_from,
 )
+from seachange.model.change_history import PublishedChange
 from seachange.model.exports import ExportRecord
 from seachange.model.ids import DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import Event, JobId, JobRecord
@@ -100,6 +102,7 @@ _OPEN_JOBS = _JOBS + " WHERE status NOT IN ('succeeded', 'failed', 'canceled') O
 _ONE_JOB = _JOBS + " WHERE id = %b"
 _EXPORTS = """SELECT table_id, snapshot, held, metadata, created_us, expires_us FROM seachange.export
     ORDER BY table_id, snapshot"""
+_CHANGES = "SELECT seq, timestamp_us, body FROM seachange.change ORDER BY seq"
 _EVENTS = "SELECT timestamp_us, job_id, seq, text FROM seachange.event ORDER BY id"
 
 
@@ -227,6 +230,9 @@ class CatalogReads(ABC):
     def exports(self) -> tuple[ExportRecord, ...]:
         rows = self._rows(_EXPORTS)
         return tuple(ExportRecord(TableId(id_), snapshot, Seq(held), *rest) for id_, snapshot, held, *rest in rows)
+
+    def changes(self) -> tuple[PublishedChange, ...]:
+        return tuple(map(change_from, self._rows(_CHANGES)))
 
     def events(self) -> tuple[Event, ...]:
         return tuple(map(event_from, self._rows(_EVENTS)))

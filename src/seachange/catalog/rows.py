@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import xxhash
 
 from seachange import errors
+from seachange.model.change_history import CHANGE_CODEC, PublishedChange
 from seachange.model.codecs.descriptor_json import decode_descriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, LayoutId, Seq
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
@@ -24,6 +25,7 @@ from seachange.model.pace import Pace
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, GenerationMember, IndexDelta, InlineBatch, Segment, SegmentKind
+from seachange.model.sessions import AskedSession, SessionRequest
 from seachange.model.states import State
 
 T = TypeVar("T")
@@ -43,8 +45,9 @@ BATCHES_MAX = 1 << 16
 # A tombstoned commit id must outlive every call that may still carry it, however short the retention.
 BURNED_KEPT_US = 24 * 3_600 * 1_000_000
 
-# How long events and finished jobs are kept.
+# How long events, finished jobs and the history of schema changes are kept; of the latter so many at most.
 EVENTS_KEPT_US = 14 * 24 * 3_600 * 1_000_000
+CHANGES_KEPT_MAX = 10_000
 
 # Garbage is removed in slices, so that no commit waits long for the sequencer lock.
 SLICE_ROWS = 5_000
@@ -90,7 +93,7 @@ def _check_once(what: str, ids: Sequence[int]) -> None:
 def has_changes(request: CommitRequest) -> bool:
     """Whether the request has any of the rarely used parts: all but inline rows."""
     published = request.descriptors or request.raises or request.generations
-    return bool(published or request.segments or request.jobs or request.violations)
+    return bool(published or request.segments or request.jobs or request.violations or request.change)
 
 
 def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:
@@ -164,10 +167,27 @@ def node_from(row: Row) -> NodeRecord:
     return NodeRecord(*values)
 
 
+def write_asked(asked: AskedSession) -> str:
+    return f" {asked.number}:{asked.request}"
+
+
+def read_asked(text: str) -> tuple[AskedSession, ...]:
+    """
+    >>> read_asked(" 300001:cancel 300002:end")[1].request
+    <SessionRequest.END: 'end'>
+    """
+    pairs = (each.split(":") for each in text.split())
+    return tuple(AskedSession(int(number), SessionRequest(request)) for number, request in pairs)
+
+
 def job_from(row: Row, numbers: Callable[[Any], tuple[int, ...]]) -> JobRecord:
     id_, revision, status, request, packed, *rest = row
     descriptors = tuple(map(DescriptorId, numbers(packed)))
     return JobRecord(id_, revision, JobStatus(status), JobRequest(request), descriptors, *rest)
+
+
+def change_from(row: Row) -> PublishedChange:
+    return PublishedChange(Seq(row[0]), row[1], CHANGE_CODEC.decode(row[2]))
 
 
 def event_from(row: Row) -> Event:

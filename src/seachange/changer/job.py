@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.change.elements import descriptor_of
+from seachange.model.change.elements import AnyObject, descriptor_of
 from seachange.model.change.ops import OpType
 from seachange.model.change.targets import GOAL_STATUS
 from seachange.model.change.vacuum import VacuumWork
 from seachange.model.change.work import UnitDone
+from seachange.model.change_history import ChangedObject, ChangeRecord, ChangeWork, PlannedChange
 from seachange.model.codecs.codec import Codec
 from seachange.model.ids import DescriptorId, SegmentId, Seq
 from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
@@ -26,6 +27,10 @@ from seachange.planner.stages import Phase, Progress, unfenced_at_first
 # Stands for the sequence of the commit that writes the record, which is not known before.
 THIS_COMMIT = Seq(-1)
 _US = 1_000_000
+# The setting of a job that waits for PUBLISH JOB.
+POSTPONED = ("seachange.publish", "manual")
+# The name of the stage that waits for writers.
+DRAIN = "drain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,9 @@ class Job:
     # Set for the states that a transaction block publishes. Its COMMIT ends the job; without its owner the job is
     # reverted, never continued.
     owner: BlockOwner | None = None
+    # For the history of changes: what its statement has planned, and the size of what it has built.
+    planned: PlannedChange | None = None
+    built_bytes: int = 0
     # Of the validations of a transaction block, the oldest sequence that one of them has read at.
     validated_at: Seq | None = None
     revision: int = 0
@@ -123,6 +131,11 @@ class Job:
     @property
     def is_finished(self) -> bool:
         return self.status in FINISHED
+
+    @property
+    def is_postponed(self) -> bool:
+        """Whether it publishes nothing before it is asked to."""
+        return POSTPONED in self.settings and self.owner is None and self.upkeep is None
 
     @property
     def can_be_canceled(self) -> bool:
@@ -228,11 +241,31 @@ class Job:
         if self.owner is not None and self.is_publishable:
             return "commit"
         if stages[0].raises and stages[0].type is not OpType.COLLECTION:
-            return "drain"
+            return DRAIN
         return str(stages[0].type)
 
 
 JOB_CODEC = Codec(Job)
+
+
+def work_done(job: Job) -> ChangeWork:
+    drains = [stage for stage in job.stages if stage.what == DRAIN]
+    return ChangeWork(
+        rows=job.rows_read,
+        written_bytes=job.built_bytes,
+        drains=len(drains),
+        drained_us=sum(stage.took_us for stage in drains),
+    )
+
+
+def history_record(job: Job) -> ChangeRecord | None:
+    """What the history says of the change that the job publishes, with the objects that it has created before; None if
+    the job comes from a release without a history."""
+    if job.planned is None:
+        return None
+    wholes = (t.element for t in job.change.targets if t.adds and isinstance(t.element, AnyObject))
+    created = tuple(ChangedObject(descriptor_of(element), "", 0, 0) for element in wholes)
+    return ChangeRecord((job.planned,), created, (job.id,), work_done(job), job.undo is not None)
 
 
 def canceled(job: Job) -> JobFailure:

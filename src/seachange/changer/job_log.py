@@ -57,6 +57,10 @@ class JobLog:
 
     # Requests.
 
+    def reread_request(self, job: Job) -> JobRequest:
+        record = self._changes.read(job.id)
+        return record.request if record is not None else JobRequest.NONE
+
     def check_cancelled(self, job: Job) -> None:
         """Raises if the job is to be paused or cancelled, or was taken over."""
         self._polled_us = self._clock.steady_us()

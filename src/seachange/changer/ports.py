@@ -10,6 +10,7 @@ from typing import Protocol
 from seachange.model.change.ops import BackfillIndexes, SetState, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
+from seachange.model.change_history import ChangeRecord
 from seachange.model.ids import DescriptorId, Epoch, IndexId, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
 
@@ -103,11 +104,17 @@ class Changes(Protocol):
         """Whether this node still owns the job."""
 
     def publish(
-        self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
+        self,
+        mutations: Sequence[SetState],
+        fenced: Iterable[TableId],
+        job: JobChange,
+        converted_at: Seq | None = None,
+        history: ChangeRecord | None = None,
     ) -> Seq:
         """Publishes new versions of the descriptors that the elements belong to. No writer of `fenced` tables with an
         older version can commit after it. As of `converted_at` all rows have values for the computed columns that
-        become public (None: there are none); raises `Unconverted` if that may have changed since."""
+        become public (None: there are none); raises `Unconverted` if that may have changed since. `history` is the
+        record of the publication, without the objects that it changes."""
 
     def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
         """A sequence since which every new transaction uses the newest versions of these descriptors."""

@@ -19,12 +19,14 @@ from dataclasses import replace
 from seachange import errors
 from seachange.changer.drain import Drain, describe, describe_wait, show_moment
 from seachange.changer.job import (
+    DRAIN,
     THIS_COMMIT,
     Job,
     JobFailure,
     StageDone,
     as_of,
     canceled,
+    history_record,
     job_change,
     read_job,
     written,
@@ -38,7 +40,7 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import BackfillIndexes, Op, OpType, SetState, Validate
 from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import TableId
-from seachange.model.jobs import JobRequest, JobStatus
+from seachange.model.jobs import RESTING, JobRequest, JobStatus
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress, Stage
 from seachange.runtime.clock import Clock
@@ -77,8 +79,8 @@ class JobRunner:
         self._unwritten = 0
 
     def run(self, job: Job) -> Job:
-        """Runs the job to its end, or to a pause. Raises `Lost` if another runner has taken it over."""
-        while not job.is_finished and job.status is not JobStatus.PAUSED:
+        """Runs the job to its end, or to a rest. Raises `Lost` if another runner has taken it over."""
+        while not job.is_finished and job.status not in RESTING:
             before = job.revision
             job = self.step(job)
             if job.revision > before:
@@ -96,7 +98,7 @@ class JobRunner:
 
     def take(self, job: Job) -> Job:
         """Makes this node the owner of the job. A paused job continues, or is reverted."""
-        status = JobStatus.RUNNING if job.status in (JobStatus.PAUSED, JobStatus.PENDING) else job.status
+        status = JobStatus.RUNNING if job.status in (*RESTING, JobStatus.PENDING) else job.status
         event = "resumed" if job.status is JobStatus.PAUSED else "taken over"
         job = self._log.record(replace(job, status=status, waiting=""), event)
         reach("job.taken")
@@ -229,6 +231,8 @@ class JobRunner:
         stage = plan.stages[0]
         if stage.raises and stage.type is not OpType.COLLECTION:
             return self._raise(job, plan, stage)
+        if self._is_held_back(job, stage):
+            return self._log.record(replace(job, status=JobStatus.READY, waiting=""), "is ready to be published")
         began_us = self._clock.wall_us()
         match stage.type:
             case OpType.MUTATION:
@@ -239,6 +243,11 @@ class JobRunner:
                 return self._validate(job, plan, stage, began_us)
             case OpType.COLLECTION:
                 return self._log.record(self._after(job, plan, stage, began_us))
+
+    def _is_held_back(self, job: Job, stage: Stage) -> bool:
+        """Whether the publication waits for PUBLISH JOB."""
+        is_next = stage.is_publication and not job.is_reverting
+        return is_next and job.is_postponed and self._log.reread_request(job) is not JobRequest.PUBLISH
 
     def _raise(self, job: Job, plan: ChangePlan, stage: Stage) -> Job:
         """Waits for a limited time until no transaction with an older version can commit, then raises the minimum
@@ -266,7 +275,7 @@ class JobRunner:
             rows_total=job.rows_total or self._measure(job, plan),
             since_us=self._clock.wall_us(),
             errors_met=0,
-            stages=(*job.stages, StageDone(stage.phase, "drain", began_us, self._clock.wall_us() - began_us)),
+            stages=(*job.stages, StageDone(stage.phase, DRAIN, began_us, self._clock.wall_us() - began_us)),
         )
         event = f"no longer waits for {describe(late)}" if late else "every writer knows the newest version"
         seq = self._changes.raise_versions(stage.raises, job_change(raised, event))
@@ -280,10 +289,11 @@ class JobRunner:
         after = self._after(job, plan, stage, began_us)
         begins_second_phase = published and job.sequel is not None
         after = after.second_phase() if begins_second_phase else replace(after, passed=job.passed or published)
+        history = history_record(after) if published and not begins_second_phase else None
         what = "published" if stage.is_publication else "advanced"
         record = job_change(after, f"{what}: {len(mutations)} elements")
         try:
-            seq = self._changes.publish(mutations, fenced, record, job.converted_at)
+            seq = self._changes.publish(mutations, fenced, record, job.converted_at, history)
         except Unconverted:
             return self._check_again(job, mutations)
         reach("job.published")
@@ -320,6 +330,8 @@ class JobRunner:
             built += self._pipeline.backfill(op, at, done, keep, on_progress)
         reach("job.built")
         read = sum(unit.rows for _, unit in current.units)
+        written_bytes = sum(member.segment.size_bytes for one in built for member in one.members)
+        current = replace(current, built_bytes=current.built_bytes + written_bytes)
         after = self._after(replace(current, units=()), plan, stage, began_us, read)
         if any(isinstance(plan.graph.targets[t.target].element, elements.PrimaryIndex) for t in stage.transitions):
             # Every row was converted for it.

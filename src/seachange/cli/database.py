@@ -62,8 +62,25 @@ def open_database(arguments: argparse.Namespace, creates: bool = True) -> Iterat
         release_node(node)
 
 
+def show_position(statement: str, position: int) -> str:
+    """The line of a statement with a mark below the character at that position.
+
+    >>> print(show_position("select a,\\n  nosuch from t", 13))
+    LINE 2:   nosuch from t
+              ^
+    """
+    before = statement[: position - 1]
+    number, start = before.count("\n") + 1, before.rfind("\n") + 1
+    line, _, _ = statement[start:].partition("\n")
+    head = f"LINE {number}: "
+    mark = "".join(character if character == "\t" else " " for character in line[: len(before) - start])
+    return f"{head}{line}\n{' ' * len(head)}{mark}^"
+
+
 def report_error(error: Error) -> None:
     print(f"ERROR:  {error.sqlstate}: {error}", file=sys.stderr)
+    if error.statement is not None and error.position is not None:
+        print(show_position(error.statement, error.position), file=sys.stderr)
     if error.detail:
         print(f"DETAIL:  {error.detail}", file=sys.stderr)
     if error.hint:

@@ -10,8 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from types import ModuleType
+
+import seachange
 
 # The module of each command, and its summary.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -71,7 +72,7 @@ def _overview() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=f"commands:\n{listing}\n\nseachange COMMAND --help shows its options.",
     )
-    parser.add_argument("--version", action="version", version=f"seachange {version('seachange')}")
+    parser.add_argument("--version", action="version", version=f"seachange {seachange.__version__}")
     parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="what to do")
     return parser
 

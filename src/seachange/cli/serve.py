@@ -30,10 +30,10 @@ from seachange.model.schema.access import DEFAULT_ROLE
 from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.server.auth import find_verifier, load_context, new_verifier
+from seachange.server.auth import find_verifier, load_context, shared_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import AuthConfig
-from seachange.server.server import GRACE_SECONDS, Server, ServerOptions, new_secret
+from seachange.server.server import GRACE_SECONDS, Server, ServerOptions
 
 _US = 1_000_000
 _LISTEN = "127.0.0.1:5433"
@@ -153,7 +153,9 @@ def run(arguments: argparse.Namespace) -> int:
         restrict_access(location.local, arguments.group_access)
         node = open_node(location, arguments.catalog, arguments.node)
         try:
-            auth_config = AuthConfig({}, trust=True) if arguments.trust else _guarded(node, location.local, host, port)
+            auth_config = AuthConfig({}, trust=True, secret=node.parts.shared_secret())
+            if not arguments.trust:
+                auth_config = _guarded(node, auth_config.secret, location.local, host, port)
             options = ServerOptions(
                 host, port, auth_config, tls, arguments.connections, arguments.grace, arguments.require_tls
             )
@@ -214,13 +216,13 @@ def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _guarded(node: Node, data: Path, host: str, port: int) -> AuthConfig:
+def _guarded(node: Node, secret: bytes, data: Path, host: str, port: int) -> AuthConfig:
     password = os.environ.get(_PASSWORD_VARIABLE)
-    own = {DEFAULT_ROLE: new_verifier(password or _kept_password(data, host, port), SYSTEM_ENTROPY)}
+    own = {DEFAULT_ROLE: shared_verifier(DEFAULT_ROLE, password or _kept_password(data, host, port), secret)}
     if password:
         node.parts.fixed_passwords = frozenset(own)
-        return AuthConfig(own, secret=new_secret(), others=partial(find_verifier, node), follow=node.read_head)
-    return AuthConfig({}, secret=new_secret(), others=partial(find_verifier, node, defaults=own), follow=node.read_head)
+        return AuthConfig(own, secret=secret, others=partial(find_verifier, node), follow=node.read_head)
+    return AuthConfig({}, secret=secret, others=partial(find_verifier, node, defaults=own), follow=node.read_head)
 
 
 def _kept_password(data: Path, host: str, port: int) -> str:

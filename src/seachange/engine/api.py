@@ -26,11 +26,6 @@ from seachange.sql.copy.copy_text import copy_format
 from seachange.sql.port.result import Result, Row
 from seachange.sql.text.placeholders import Parameters, number_parameters
 
-apilevel = "2.0"
-# Threads may share the module, but not connections.
-threadsafety = 1
-paramstyle = "pyformat"
-
 # Closed when the interpreter exits, so that a program that forgets to close leaves no epoch behind.
 _open_connections: WeakSet[Connection] = WeakSet()
 

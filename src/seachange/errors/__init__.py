@@ -6,6 +6,7 @@ user's fault, retry (class 40), our bug (XX000).
 
 from seachange.errors.clients import *
 from seachange.errors.families import *
+from seachange.errors.places import *
 from seachange.errors.retries import *
 from seachange.errors.statements import *
 from seachange.errors.surroundings import *

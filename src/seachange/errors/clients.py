@@ -87,6 +87,11 @@ class ServerStops(OperationalError):
     hint_text = "Connect to another node, or to this one when it has restarted."
 
 
+class SessionTerminated(OperationalError):
+    sqlstate = "57P01"
+    message = "terminating connection due to administrator command"
+
+
 class StatementNotStopped(OperationalError):
     sqlstate = "57P01"
     message = "terminating connection because the statement did not stop within {ms} ms of its cancel or timeout"

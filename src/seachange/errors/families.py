@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
+from seachange.errors.places import ErrorPlace
+
 
 class Warning(Exception):  # noqa: A001 - the name is PEP 249's
     """PEP 249: important warnings such as data truncation."""
@@ -23,6 +25,16 @@ class Error(Exception):
         self.detail = self.detail_text.format(**fields) if self.detail_text else None
         self.hint = self.hint_text.format(**fields) if self.hint_text else None
         super().__init__(self.message.format(**fields))
+
+    # Where the error is: as the binder or parser knows it, and the character of the client's text, from 1, with it.
+    place: ErrorPlace | None = None
+    position: int | None = None
+    statement: str | None = None
+
+    def at(self, place: ErrorPlace | None) -> Self:
+        """The same error with its place in the statement; one that it has already is more exact."""
+        self.place = self.place or place
+        return self
 
     def located(self, place: str) -> Self:
         """The same error with the place where it occurred added to its message."""

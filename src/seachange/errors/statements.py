@@ -58,6 +58,11 @@ class DuplicateColumn(ProgrammingError):
     message = 'column "{name}" specified more than once'
 
 
+class SystemColumnName(ProgrammingError):
+    sqlstate = "42701"
+    message = 'column name "{name}" conflicts with a system column name'
+
+
 class GeneratedAlways(ProgrammingError):
     sqlstate = "428C9"
     message = 'cannot {action} column "{column}": it is {kind}'
@@ -150,6 +155,12 @@ class UndefinedFunction(ProgrammingError):
     message = "{detail}"
 
 
+class UndefinedProcedure(ProgrammingError):
+    sqlstate = "42883"
+    message = "procedure {name} does not exist"
+    hint_text = "There are seachange.import_table and seachange.export_iceberg; their arguments are constant texts."
+
+
 class AmbiguousFunction(ProgrammingError):
     sqlstate = "42725"
     message = "{detail}"
@@ -202,6 +213,11 @@ class DependentObjectsExist(ProgrammingError):
     hint_text: ClassVar[str | None] = "Use DROP ... CASCADE to drop the dependent objects too."
 
 
+class DependentChanges(DependentObjectsExist):
+    message = "cannot revert change {change} because later changes depend on it"
+    hint_text = "REVERT CHANGE {change} CASCADE reverts them too."
+
+
 class RequiredObject(DependentObjectsExist):
     message = "cannot drop {what} because {owner} requires it"
     detail_text = None
@@ -239,6 +255,11 @@ class InvalidForeignKey(ProgrammingError):
     message = "{detail}"
 
 
+class CannotCoerce(ProgrammingError):
+    sqlstate = "42846"
+    message = "cannot cast type {source} to {target}"
+
+
 class DatatypeMismatch(ProgrammingError):
     sqlstate = "42804"
     message = "{detail}"
@@ -257,6 +278,14 @@ class InvalidAuthorization(OperationalError):
 class InsufficientPrivilege(ProgrammingError):
     sqlstate = "42501"
     message = "{detail}"
+
+
+class SessionNotYours(InsufficientPrivilege):
+    message = "permission denied to {action}"
+
+    def __init__(self, action: str, reason: str) -> None:
+        super().__init__(action=action)
+        self.detail = reason
 
 
 class WrongParameterCount(ProgrammingError):

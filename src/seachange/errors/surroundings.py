@@ -221,7 +221,8 @@ class StoreProblem(OperationalError):
     message = "could not {action} {file}: {detail}"
     hint_text = (
         "Check that the bucket exists and that the environment has its credentials and its region: for S3, AWS_PROFILE "
-        "or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT_URL for other servers."
+        "or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT_URL for other servers; for Azure, "
+        "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY."
     )
 
 

@@ -10,6 +10,12 @@ class InvalidTextRepresentation(DataError):
     message = 'invalid input syntax for type {type}: "{value}"'
 
 
+class InvalidCidr(DataError):
+    sqlstate = "22P02"
+    message = 'invalid cidr value: "{value}"'
+    hint = "Bits behind the mask must be zero; network() clears them."
+
+
 class NumericValueOutOfRange(DataError):
     sqlstate = "22003"
     message = 'value "{value}" is out of range for type {type}'
@@ -158,6 +164,11 @@ class CardinalityViolation(DataError):
 class QueryFailed(DataError):
     sqlstate = "22000"
     message = "{detail}"
+
+
+class ImportFailed(DataError):
+    sqlstate = "22000"
+    message = 'cannot import "{source}": {detail}'
 
 
 # Constraint violations.

@@ -19,11 +19,11 @@ def _optional(name: str, type_: Any, id_: int) -> Record:
     return {"name": name, "type": ["null", type_], "default": None, "field-id": id_}
 
 
-def _bounds(name: str, id_: int, key_id: int, value_id: int) -> Record:
+def _by_column(name: str, id_: int, key_id: int, value_id: int, value: str) -> Record:
     items = {
         "type": "record",
         "name": f"k{key_id}_v{value_id}",
-        "fields": [_field("key", "int", key_id), _field("value", "bytes", value_id)],
+        "fields": [_field("key", "int", key_id), _field("value", value, value_id)],
     }
     return _optional(name, {"type": "array", "items": items, "logicalType": "map"}, id_)
 
@@ -38,8 +38,10 @@ _DATA_FILE: Final = {
         _field("partition", {"type": "record", "name": "r102", "fields": []}, 102),
         _field("record_count", "long", 103),
         _field("file_size_in_bytes", "long", 104),
-        _bounds("lower_bounds", 125, 126, 127),
-        _bounds("upper_bounds", 128, 129, 130),
+        _by_column("value_counts", 109, 119, 120, "long"),
+        _by_column("null_value_counts", 110, 121, 122, "long"),
+        _by_column("lower_bounds", 125, 126, 127, "bytes"),
+        _by_column("upper_bounds", 128, 129, 130, "bytes"),
         _optional("first_row_id", "long", 142),
         _optional("referenced_data_file", "string", 143),
         _optional("content_offset", "long", 144),

@@ -1,4 +1,4 @@
-"""The packages that encode Avro and bitmaps: optional, loaded on first use."""
+"""The packages that encode Avro and bitmaps, and the one that reads tables of others: optional, loaded on first use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ from typing import Any
 from seachange import errors
 
 _REMEDY = "pip install 'seachange[iceberg]'."
+_READER = "pip install 'seachange[import]'."
+
+
+@cache
+def load_reader() -> Any:
+    """The module that needs pyiceberg."""
+    if find_spec("pyiceberg") is None:
+        raise errors.FeatureNotSupported(
+            feature="reading Iceberg tables without the package pyiceberg", instead=_READER
+        )
+    return import_module("seachange.iceberg.foreign_tables")
 
 
 @cache

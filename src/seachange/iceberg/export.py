@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+import pyarrow.parquet as pq
 import xxhash
 
 from seachange.iceberg import avro_files, deletes, metadata
@@ -34,12 +35,14 @@ from seachange.iceberg.manifests import (
 )
 from seachange.iceberg.metadata import Metadata
 from seachange.iceberg.obstacles import check_files
+from seachange.iceberg.statistics import FileStatistics, read_statistics
 from seachange.iceberg.table_schema import DEFAULTS_FORMAT, map_columns
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.segments import Segment
 from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.segment_reader import reading
 from seachange.storage.warehouse import Warehouse
 
 _PARQUET = "PARQUET"
@@ -120,7 +123,7 @@ def export_table(source: TableSource, last: Exported | None, folder: TableFolder
     before = _by_path(last)
     new = [file.segment for file in files if source.address(file.segment) not in before]
     check_files(source.table, new, source.warehouse)
-    writer = _Writer(source, folder, occasion, before)
+    writer = _Writer(source, folder, occasion, before, fields, _widened(last, fields))
     data = plan_manifests(_of(last, FileContent.DATA), writer.data_files(files), FileContent.DATA)
     removed = plan_manifests(
         _of(last, FileContent.POSITION_DELETES), writer.delete_files(files), FileContent.POSITION_DELETES
@@ -128,7 +131,9 @@ def export_table(source: TableSource, last: Exported | None, folder: TableFolder
     found = last.metadata if last is not None else _first(source, folder)
     is_same = last is not None and metadata.find_schema(found, fields) == found["current-schema-id"]
     manifests = last.manifests if last is not None else ()
-    if not is_same or data.written or removed.written:
+    # A snapshot that exists is not written again, though another release would encode its rows differently.
+    is_new = last is None or last.snapshot < source.seq
+    if is_new and (not is_same or data.written or removed.written):
         found = metadata.add_schema(found, source.table, fields)
         found, manifests = writer.add_snapshot(found, data, removed)
     found = metadata.retain(found, occasion.retained)
@@ -150,6 +155,14 @@ def referenced_names(folder: TableFolder, exported: Exported, known: dict[str, f
     logged = (entry["metadata-file"] for entry in exported.metadata["metadata-log"])
     own = (folder.name_of(address) for address in (exported.address, *logged))
     return frozenset(name for name in own if name is not None).union(*known.values())
+
+
+def _widened(last: Exported | None, fields: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    if last is None:
+        return frozenset()
+    schemas = {schema["schema-id"]: schema for schema in last.metadata["schemas"]}
+    types = {field["id"]: field["type"] for field in schemas[last.metadata["current-schema-id"]]["fields"]}
+    return frozenset(field["id"] for field in fields if types.get(field["id"], field["type"]) != field["type"])
 
 
 def _continues(last: Exported, source: TableSource) -> bool:
@@ -178,6 +191,9 @@ class _Writer:
     folder: TableFolder
     occasion: Occasion
     before: Mapping[str, ListedFile]
+    fields: Sequence[Mapping[str, Any]]
+    # The columns whose types have changed since the last export.
+    widened: frozenset[int]
     _number: Iterator[int] = field(default_factory=count)
 
     def _write(self, kind: str, content: bytes, suffix: str) -> str:
@@ -188,11 +204,20 @@ class _Writer:
         found: dict[str, ListedFile] = {}
         for segment in (file.segment for file in files):
             path = self.source.address(segment)
-            found[path] = self.before.get(path) or ListedFile(
-                FileContent.DATA, path, _PARQUET, segment.rows, segment.size_bytes
-            )
+            known = self.before.get(path)
+            if known is None:
+                statistics = read_statistics(self._footer(segment), self.source.table, self.fields)
+                known = ListedFile(FileContent.DATA, path, _PARQUET, segment.rows, segment.size_bytes)
+                found[path] = replace(known, statistics=statistics)
+            else:
+                found[path] = replace(known, statistics=known.statistics.without_bounds(self.widened))
         rows = self._catalog_rows()
         return found if rows is None else {**found, rows.path: rows}
+
+    def _footer(self, segment: Segment) -> pq.FileMetaData:
+        warehouse = self.source.warehouse
+        with reading(warehouse.name(segment.id)):
+            return pq.read_metadata(warehouse.path(segment))
 
     def _catalog_rows(self) -> ListedFile | None:
         if not self.source.parts.inline:
@@ -228,7 +253,8 @@ class _Writer:
         content = deletes.encode_position_deletes(file.superseded, of)
         path = self._write("deletes", content, "parquet")
         made = ListedFile(FileContent.POSITION_DELETES, path, _PARQUET, rows, len(content), of)
-        return replace(made, bounds=((deletes.PATH_ID, of.encode()),))
+        bounds = ((deletes.PATH_ID, of.encode()),)
+        return replace(made, statistics=FileStatistics(lower=bounds, upper=bounds))
 
     def add_snapshot(
         self, found: Metadata, data: ManifestPlan, removed: ManifestPlan

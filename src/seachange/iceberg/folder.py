@@ -39,8 +39,6 @@ class TableFolder:
         name = self.name_of(address)
         return None if name is None else self.files.read(name)
 
-    def sweep(self, kept: frozenset[str]) -> int:
-        """Deletes all files but these, by name."""
-        left = [name for name in self.files.names() if name not in kept]
-        self.files.delete(left)
-        return len(left)
+    def others(self, kept: frozenset[str]) -> list[str]:
+        """The names of all files but these."""
+        return [name for name in self.files.names() if name not in kept]

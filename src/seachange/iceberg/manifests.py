@@ -1,7 +1,7 @@
 """Manifests of a snapshot: which of the last snapshot's are kept, which are rewritten, and what is new.
 
 **Invariant:** the live entries of a snapshot's manifests are exactly the files that it was given. A manifest is written
-only if one of its files has gone, or for new files; all others are referred to as they are.
+only if one of its files has gone or has other statistics, or for new files; all others are referred to as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any
 
 from seachange.iceberg.avro_files import Record
+from seachange.iceberg.statistics import NO_STATISTICS, FileStatistics
 
 # The most files of a manifest: what is rewritten if one of them goes.
 MANIFEST_FILES_MAX = 1_000
@@ -46,7 +47,7 @@ class ListedFile:
     snapshot: int = 0
     sequence: int = 0
     first_row_id: int | None = None
-    bounds: tuple[tuple[int, bytes], ...] = ()
+    statistics: FileStatistics = NO_STATISTICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def plan_manifests(
 ) -> ManifestPlan:
     """From the last snapshot's manifests of this content to those that list the wanted files, by path."""
     manifests = [manifest for manifest in last if manifest.files]
-    whole = [manifest for manifest in manifests if all(file.path in wanted for file in manifest.files)]
+    whole = [manifest for manifest in manifests if all(wanted.get(file.path) == file for file in manifest.files)]
     broken = [manifest for manifest in manifests if manifest not in whole]
     small = [manifest for manifest in whole if len(manifest.files) < MANIFEST_FILES_MAX // 2]
     if len(small) > SMALL_MANIFESTS_MAX:
@@ -93,7 +94,7 @@ def plan_manifests(
         broken += small
     known = {file.path for manifest in manifests for file in manifest.files}
     added = [file for path, file in wanted.items() if path not in known]
-    kept_files = [file for manifest in broken for file in manifest.files if file.path in wanted]
+    kept_files = [wanted[file.path] for manifest in broken for file in manifest.files if file.path in wanted]
     gone = [file for manifest in broken for file in manifest.files if file.path not in wanted]
     entries = [
         *((EntryStatus.EXISTING, file) for file in kept_files),
@@ -111,7 +112,7 @@ def _cut(entries: Sequence[tuple[EntryStatus, ListedFile]], content: FileContent
 def entry_record(status: EntryStatus, file: ListedFile, snapshot: int) -> Record:
     """As Avro writes it. What an added file inherits from its manifest is left out."""
     is_added = status is EntryStatus.ADDED
-    bounds = [{"key": key, "value": value} for key, value in file.bounds] or None
+    statistics = file.statistics
     return {
         "status": int(status),
         "snapshot_id": file.snapshot if status is EntryStatus.EXISTING else snapshot,
@@ -124,14 +125,24 @@ def entry_record(status: EntryStatus, file: ListedFile, snapshot: int) -> Record
             "partition": {},
             "record_count": file.rows,
             "file_size_in_bytes": file.size_bytes,
-            "lower_bounds": bounds,
-            "upper_bounds": bounds,
+            "value_counts": _pairs(statistics.values),
+            "null_value_counts": _pairs(statistics.nulls),
+            "lower_bounds": _pairs(statistics.lower),
+            "upper_bounds": _pairs(statistics.upper),
             "first_row_id": None if is_added else file.first_row_id,
             "referenced_data_file": file.referenced,
             "content_offset": file.offset,
             "content_size_in_bytes": file.length,
         },
     }
+
+
+def _pairs(found: Iterable[tuple[int, Any]]) -> list[Record] | None:
+    return [{"key": key, "value": value} for key, value in found] or None
+
+
+def _unpaired(found: Iterable[Record] | None) -> tuple[tuple[int, Any], ...]:
+    return tuple((each["key"], each["value"]) for each in found or ())
 
 
 def manifest_record(new: NewManifest, path: str, size_bytes: int, snapshot: int, first_row_id: int | None) -> Record:
@@ -193,5 +204,11 @@ def _read_file(found: Mapping[str, Any]) -> ListedFile:
         offset=found["content_offset"],
         length=found["content_size_in_bytes"],
         first_row_id=found["first_row_id"],
-        bounds=tuple((bound["key"], bound["value"]) for bound in found["lower_bounds"] or ()),
+        # Manifests of older releases have no counts.
+        statistics=FileStatistics(
+            _unpaired(found.get("value_counts")),
+            _unpaired(found.get("null_value_counts")),
+            _unpaired(found["lower_bounds"]),
+            _unpaired(found["upper_bounds"]),
+        ),
     )

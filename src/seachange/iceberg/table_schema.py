@@ -16,10 +16,15 @@ from seachange.model.schema.enums import labels_of
 from seachange.model.schema.objects import Descriptor, EnumType
 from seachange.model.states import State
 from seachange.storage.arrow import ELEMENT_IDS_FROM
+from seachange.values.types import Kind
 
 # The format without initial defaults, and the one with them.
 PLAIN_FORMAT = 2
 DEFAULTS_FORMAT = 3
+
+
+# An Iceberg type that shows their values does not exist.
+_UNMAPPED = frozenset({Kind.INET, Kind.CIDR})
 
 
 class Unmapped(Exception):
@@ -32,9 +37,14 @@ def map_columns(
     """The fields of the schema; `layouts` are those of the files that are read. Raises Unmapped."""
     if not table.visible_columns:
         raise Unmapped("it has no columns")
+    _check_names(table)
     stored = [dict(table.layout_by_id[layout].columns) for layout in set(layouts)]
     fields: list[dict[str, Any]] = []
     for column in table.visible_columns:
+        if (column.type.element or column.type).kind in _UNMAPPED:
+            raise Unmapped(
+                f'column "{column.name}" is of type {column.type}, whose files hold bytes in an order of ours'
+            )
         _check_labels(column, objects)
         is_lacking = any(column.id not in columns for columns in stored)
         fields.append(_field(column) | _default(column, is_lacking, format_version))
@@ -70,6 +80,14 @@ def _default(column: Column, is_lacking: bool, format_version: int) -> dict[str,
     if is_lacking:
         raise Unmapped(f'column "{column.name}" has a default that older files lack, which needs format version 3')
     return {}
+
+
+def _check_names(table: Table) -> None:
+    """Readers address the elements of an array by the path tags.element."""
+    paths = {f"{column.name}.element" for column in table.visible_columns if column.type.element is not None}
+    for column in table.visible_columns:
+        if column.name in paths:
+            raise Unmapped(f'column "{column.name}" has the name of the elements of an array')
 
 
 def _check_labels(column: Column, objects: Mapping[DescriptorId, Descriptor]) -> None:

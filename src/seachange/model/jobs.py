@@ -21,6 +21,8 @@ class JobStatus(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
     PAUSED = "paused"
+    # All but the publication is done, which waits for PUBLISH JOB.
+    READY = "ready"
     REVERTING = "reverting"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -30,6 +32,9 @@ class JobStatus(StrEnum):
 # A finished job locks no descriptor, keeps no file, and no node runs it.
 FINISHED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
 
+# A resting job locks its descriptors, and has no runner until it is asked for.
+RESTING = frozenset({JobStatus.PAUSED, JobStatus.READY})
+
 
 class JobRequest(StrEnum):
     """The last request to a job; the node that runs it checks between two steps."""
@@ -38,6 +43,7 @@ class JobRequest(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     CANCEL = "cancel"
+    PUBLISH = "publish"
 
 
 @dataclass(frozen=True, slots=True)

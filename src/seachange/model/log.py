@@ -82,7 +82,8 @@ class CommitRequest:
     it was computed at; below the log's floor it can no longer be checked. `actor`: the lock owner whose locks do not
     conflict with it. `reads`: hashes that must not have been written above `validated`. Unlike `shares` they are not
     recorded: a later commit may write them. `violations` are recorded for the message of the transaction that adds the
-    constraint. `scopes`: the actor's locks of these scopes end with the commit.
+    constraint. `scopes`: the actor's locks of these scopes end with the commit. `change` is the record of the schema
+    change that it publishes (`model/change_history.py`), empty if it publishes none.
     """
 
     commit_id: CommitId
@@ -103,6 +104,7 @@ class CommitRequest:
     reads: tuple[KeyHash, ...] = ()
     violations: tuple[RowViolation, ...] = ()
     scopes: tuple[int, ...] = ()
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)

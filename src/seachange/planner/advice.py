@@ -1,6 +1,6 @@
 """What a change of a large table costs, and the cheaper form where there is one: said before the work begins.
 
-**Invariant:** advice follows from the plan, like EXPLAIN (DDL, SHAPE), so the two never disagree.
+**Invariant:** advice follows from the plan, like EXPLAIN (DDL, COST), so the two never disagree.
 """
 
 from __future__ import annotations

@@ -29,16 +29,29 @@ class TableSize:
 
 
 @dataclass(frozen=True, slots=True)
+class PastChange:
+    """A published change: its id, its statement, and the versions before and after it of what it changed. `is_double`:
+    its first part was published before."""
+
+    id: int
+    statement: str
+    versions: tuple[tuple[Descriptor | None, Descriptor | None], ...]
+    is_double: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSchema:
-    """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept; `search_path` are
+    """`sizes` lacks tables of which nothing is known; `dropped` are objects that are still kept; `search_path` are
     the schemas in which names without one are looked for, of which some may not exist, `database` is that of the
     session."""
 
     descriptors: Mapping[DescriptorId, Descriptor] = field(default_factory=dict)
     sizes: Mapping[TableId, TableSize] = field(default_factory=dict)
-    dropped: tuple[Table, ...] = ()
+    dropped: tuple[Descriptor, ...] = ()
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
     database: str = DEFAULT_DATABASE
+    # The change that is reverted and the later ones, oldest first.
+    history: tuple[PastChange, ...] = ()
 
     def is_empty(self, table_id: TableId) -> bool:
         size = self.sizes.get(table_id)
@@ -55,23 +68,23 @@ def apply_ops(catalog: KnownSchema, ops: Iterable[Op]) -> KnownSchema:
     dropped = list(catalog.dropped)
     for id_, mutations in changes.items():
         before = descriptors.pop(id_, None)
-        kept = next((table for table in reversed(dropped) if table.id == id_), None) if before is None else None
+        kept = next((found for found in reversed(dropped) if found.id == id_), None) if before is None else None
         after = change_descriptor(before, mutations, kept)
         if after is not None:
             descriptors[id_] = after
         elif isinstance(before, Table):
             dropped.append(before)
     # What came back is not dropped any more.
-    still = tuple(table for table in dropped if table.id not in descriptors)
+    still = tuple(found for found in dropped if found.id not in descriptors)
     return replace(catalog, descriptors=descriptors, dropped=still)
 
 
 def change_descriptor(
-    before: Descriptor | None, mutations: Sequence[SetState], kept: Table | None = None
+    before: Descriptor | None, mutations: Sequence[SetState], kept: Descriptor | None = None
 ) -> Descriptor | None:
     """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
-    made meanwhile do not undo each other. `kept` is the last version of a table that comes back: its layouts, in which
-    its files were written, and the ids that it has used up come back too."""
+    made meanwhile do not undo each other. `kept` is the last version of an object that comes back: the layouts of a
+    table, in which its files were written, and the ids that it has used up come back too."""
     known: Mapping[Element, State] = decompose(before) if before is not None else {}
     parts = dict(known)
     missed: list[elements.Comment] = []

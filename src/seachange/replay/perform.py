@@ -14,11 +14,11 @@ from enum import StrEnum
 
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.job_session import JobStatement, answer
 from seachange.engine.session.outside_blocks import check_inside_block
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
+from seachange.engine.transaction.enum_labels import labelled
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.jobs import JobId
 from seachange.model.statements import Begin, Commit, CopyStream, DdlStatement, Rollback

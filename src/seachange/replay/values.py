@@ -122,6 +122,12 @@ def _uuid(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
     return Made(None, f"'{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}'")
 
 
+def _address(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    number = random_source.below(1 << 32)
+    octets = ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
+    return Made(None, quote_text(octets))
+
+
 def _json(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
     return Made(None, f"""'{{"note": "{random_source.pick(_WORDS)}", "count": {random_source.below(_SMALL)}}}'""")
 
@@ -154,4 +160,6 @@ _MAKERS: dict[Kind, Callable[[SqlType, SeededRandom, bool], Made]] = {
     Kind.UUID: _uuid,
     Kind.JSON: _json,
     Kind.JSONB: _json,
+    Kind.INET: _address,
+    Kind.CIDR: _address,
 }

@@ -35,6 +35,7 @@ POINTS: dict[str, str] = {
     "compaction.written": "the new generation's segments are published, the swap is not asked for",
     "compaction.swapped": "the new generation is in the log",
     "export.written": "the files of an export are published, the catalog does not know of it",
+    "export.forgotten": "the exports of a table have expired, their files still exist",
     "export.recorded": "the catalog knows of an export, the files that it replaces still exist",
     "gc.collected": "the catalog has removed segments, their files still exist",
     "gc.deleted": "one file has been deleted, the catalog still lists it as garbage",

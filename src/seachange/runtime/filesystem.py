@@ -27,6 +27,7 @@ from seachange import errors
 from seachange.runtime.faults import reach
 from seachange.runtime.file_uses import FileUses
 from seachange.runtime.permissions import copy_file, create_folder, file_mode
+from seachange.runtime.ranged_file import RangedFile
 from seachange.runtime.renaming import rename_new
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -94,6 +95,10 @@ class FileSystem(Protocol):
     def open_input(self, name: str) -> pa.NativeFile:
         """Opens a file that was fetched in the same use."""
 
+    def ranges(self, file: StoredFile) -> RangedFile | None:
+        """A file that is read by parts without being fetched; None if it is on this machine, small, or read so much
+        that it should be fetched."""
+
     def read(self, name: str) -> bytes | None:
         """The content of a small file; None if it is missing."""
 
@@ -120,6 +125,9 @@ class FileSystem(Protocol):
 
     def free_bytes(self) -> int:
         """The free space."""
+
+    def keeps(self, name: str) -> bool:
+        """Whether a file that was opened takes no more room than it does anyway."""
 
     def tidy(self) -> None:
         """Called from time to time: releases what no reader needs any more."""
@@ -220,6 +228,9 @@ class LocalFileSystem:
         with named_errors("open", self.path(name)):
             return self._arrow.open_input_file(self.path(name))
 
+    def ranges(self, file: StoredFile) -> RangedFile | None:
+        return None
+
     def size(self, name: str) -> int | None:
         try:
             return os.stat(self.path(name)).st_size
@@ -266,6 +277,9 @@ class LocalFileSystem:
         with named_errors("read the free space of", str(self.folder)):
             found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
+
+    def keeps(self, name: str) -> bool:
+        return True
 
     def tidy(self) -> None:
         pass

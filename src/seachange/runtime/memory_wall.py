@@ -4,6 +4,10 @@ DuckDB checks for an interrupt between two vectors of rows, and does not count t
 vector of large values may need more memory than the machine has. An allocation that fails ends such a statement as an
 error, and its memory is released.
 
+Another thread may meet the same failure meanwhile. It then fails like a statement without memory, with two
+exceptions: work in the background is tried again (`engine/context/background.py`), and a commit that may have taken
+place is looked up by its id (`commit` of both catalogs), never reported as failed.
+
 **Invariant:** the limit exists only while a statement that has exceeded its own limit is still running.
 """
 

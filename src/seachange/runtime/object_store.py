@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,12 +26,15 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from seachange import errors
 from seachange.runtime.aws_profile import credential_provider, profile_options
 from seachange.runtime.checksum import new_digest
+from seachange.runtime.interruption import check_interrupt
 
 T = TypeVar("T")
-# The attribute of an object with its checksum.
-_CHECKSUM = "seachange-xxh3"
+# The attribute of an object with its checksum: letters and digits only, as every store allows them.
+_CHECKSUM = "seachangexxh3"
 _CHUNK_BYTES = 4 << 20
 _PAUSE_SECONDS = 0.2
+# Objects that are deleted at a time by a store that cannot delete many by one request.
+_DELETIONS = 8
 # A whole segment must fit into the time of a request, over a slow line too; a line without any traffic is given up.
 _CLIENT: dict[str, Any] = {
     "timeout": timedelta(minutes=20),
@@ -43,13 +47,21 @@ _REASONS = (
     ("NoSuchBucket", "the bucket does not exist"),
     ("ContainerNotFound", "the container does not exist"),
     ("ExpiredToken", "the credentials have expired"),
+    ("TokenRefreshRequired", "the credentials have expired"),
+    ("InvalidToken", "the session token is wrong"),
+    ("RequestTimeTooSkewed", "the clock of this machine is wrong"),
     ("InvalidAccessKeyId", "the access key is not known"),
     ("SignatureDoesNotMatch", "the secret key is wrong"),
+    ("AuthenticationFailed", "the account key or token is wrong"),
+    ("AuthorizationFailure", "the account key or token is wrong"),
+    ("Invalid Access Key", "the account key cannot be decoded"),
     ("169.254.169.254", "no credentials were found"),
     ("metadata.google.internal", "no credentials were found"),
     ("MissingRegion", "the region is not known"),
     ("kind: Connect", "the connection failed"),
     ("kind: Timeout", "the request timed out"),
+    ("kind: Request", "the connection was lost"),
+    ("kind: Interrupted", "the connection was lost"),
     ("status code: 503", "the store is overloaded (503)"),
     ("status code: 429", "the store is overloaded (429)"),
     ("status code: 301", "the bucket is in another region"),
@@ -135,10 +147,27 @@ class ObjectStore:
                 return None
             with path.open("wb", buffering=0) as target:
                 for chunk in stream:
+                    check_interrupt()
                     target.write(chunk)
                     digest.update(chunk)
                     size += len(chunk)
             return Transferred(size, digest.digest())
+
+        return self._run("read", name, get)
+
+    def read_range(self, name: str, start: int, end: int, size: int) -> bytes:
+        """Bytes of an object of this size; raises SegmentDamaged if it is missing or has another one."""
+
+        def get() -> bytes:
+            try:
+                found = obstore.get(self._store, name, options={"range": (start, end)})
+            except FileNotFoundError as problem:
+                _check_bucket(problem)
+                raise errors.SegmentDamaged(file=name, detail="it is missing") from None
+            if found.meta["size"] != size:
+                detail = f"it has {found.meta['size']} bytes instead of {size}"
+                raise errors.SegmentDamaged(file=name, detail=detail)
+            return bytes(found.bytes())
 
         return self._run("read", name, get)
 
@@ -161,21 +190,22 @@ class ObjectStore:
             try:
                 obstore.delete(self._store, list(names))
             except FileNotFoundError:
-                # This store reports missing objects and may have left others.
-                for name in names:
-                    self._delete_one(name)
+                # Azure reports missing objects and may have left others.
+                with ThreadPoolExecutor(_DELETIONS, "seachange-delete") as pool:
+                    for _ in pool.map(self._delete_one, names):
+                        pass
 
         if names:
             self._run("delete", names[0], remove)
 
     def names(self, prefix: str = "") -> Iterator[str]:
-        """All names that begin with the prefix, in one listing."""
+        """All names that begin with the prefix, in one listing. Objects in folders below are those of others."""
 
         def listed() -> list[str]:
             # A prefix of the library ends at a slash.
             return [meta["path"] for batch in obstore.list(self._store) for meta in batch]
 
-        yield from (name for name in self._run("list", "", listed) if name.startswith(prefix))
+        yield from (name for name in self._run("list", "", listed) if name.startswith(prefix) and "/" not in name)
 
     def _delete_one(self, name: str) -> None:
         try:
@@ -197,6 +227,7 @@ class ObjectStore:
                 except BaseError as problem:
                     if not _is_transient(str(problem)):
                         raise
+                    check_interrupt()
                     time.sleep(_PAUSE_SECONDS * 2**attempt)
             return work()
 

@@ -134,21 +134,21 @@ class SegmentCache:
         finally:
             os.close(lock)
 
-    def evict(self) -> int:
-        """Removes the files that were not used for longest until the cache is below its limit; returns their number.
-        If another process is doing so, nothing is done. Pinned files stay."""
+    def evict(self, freed_bytes_min: int = 0) -> int:
+        """Removes the files that were not used for longest until the cache is below its limit and so much is freed;
+        returns their number. If another process is doing so, nothing is done. Pinned files stay."""
         lock = self._open_lock("evict")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return self._evict()
+            return self._evict(freed_bytes_min)
         except BlockingIOError:
             return 0
         finally:
             os.close(lock)
 
-    def _evict(self) -> int:
+    def _evict(self, freed_bytes_min: int) -> int:
         found = sorted(self._stats(), key=lambda item: item[1].st_atime_ns)
-        excess = sum(stat.st_size for _, stat in found) - self.bytes_max
+        excess = max(sum(stat.st_size for _, stat in found) - self.bytes_max, freed_bytes_min)
         evicted = 0
         for path, stat in found:
             if excess <= 0:
@@ -160,6 +160,9 @@ class SegmentCache:
                 excess -= stat.st_size
                 evicted += 1
         return evicted
+
+    def has(self, name: str) -> bool:
+        return (self._files / name).exists()
 
     def is_full(self) -> bool:
         return sum(stat.st_size for _, stat in self._stats()) > self.bytes_max

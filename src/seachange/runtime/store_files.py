@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,14 +24,21 @@ from seachange import errors
 from seachange.runtime.faults import reach
 from seachange.runtime.file_uses import FileUses
 from seachange.runtime.filesystem import IDENTITY_NAME, CacheFacts, StoredFile, check_size, named_errors
+from seachange.runtime.interruption import InterruptedBy, check_interrupt
 from seachange.runtime.nonblocking import may_wait
 from seachange.runtime.object_store import ObjectStore
 from seachange.runtime.permissions import create_file
+from seachange.runtime.ranged_file import RangeCache, RangedFile
 from seachange.runtime.segment_cache import SegmentCache
 
 _DOWNLOADS = 8
+# An interruption is noticed after this time.
+_CHECK_SECONDS = 0.1
 _DELETIONS = 500
 _SEEN_MAX = 10_000
+# A smaller file is fetched as a whole even for one row: the requests would take longer than its bytes.
+RANGED_BYTES_MIN = 8 << 20
+_RANGES_BYTES_MAX = 64 << 20
 # Staging needs room for the files that are being written; the store itself has no limit.
 _STAGING_BYTES = 2 << 30
 _UNLIMITED_BYTES = 1 << 60
@@ -42,8 +49,12 @@ class StoreFiles:
 
     deletions_at_once = _DELETIONS
 
-    def __init__(self, store: ObjectStore, cache: SegmentCache) -> None:
+    def __init__(self, store: ObjectStore, cache: SegmentCache, ranged_bytes_min: int = RANGED_BYTES_MIN) -> None:
         self._store = store
+        self._ranged_bytes_min = ranged_bytes_min
+        self._parts = RangeCache(_RANGES_BYTES_MAX)
+        # How much of a file was read by parts since it was fetched last.
+        self._ranged: dict[str, int] = {}
         self._cache = cache
         self.uses = FileUses()
         self._arrow = pafs.LocalFileSystem()
@@ -115,6 +126,26 @@ class StoreFiles:
         with named_errors("open", path):
             return self._arrow.open_input_file(path)
 
+    def ranges(self, file: StoredFile) -> RangedFile | None:
+        read = self._ranged.get(file.name, 0)
+        if file.size_bytes < self._ranged_bytes_min or 2 * read > file.size_bytes or self.keeps(file.name):
+            return None
+
+        def fetch(start: int, end: int) -> bytes:
+            content = self._store.read_range(file.name, start, end, file.size_bytes)
+            with self._lock:
+                self._misses += 1
+                self._downloaded += end - start
+                self._ranged[file.name] = self._ranged.get(file.name, 0) + end - start
+            return content
+
+        def give_up() -> None:
+            self._parts.forget(file.name)
+            with self._lock:
+                self._ranged[file.name] = file.size_bytes
+
+        return RangedFile(file.name, file.size_bytes, self._parts, fetch, give_up)
+
     def read(self, name: str) -> bytes | None:
         return self._store.read(name)
 
@@ -160,6 +191,9 @@ class StoreFiles:
 
     # The cache.
 
+    def keeps(self, name: str) -> bool:
+        return name in self._pins or self._cache.has(name)
+
     def tidy(self) -> None:
         self._unpin()
         self._cache.sweep()
@@ -195,13 +229,25 @@ class StoreFiles:
         return _size(self._cache.path(file.name)) == file.size_bytes
 
     def _obtain_all(self, files: Sequence[StoredFile]) -> None:
-        if len(files) == 1:
-            self._obtain(files[0])
-        else:
-            with ThreadPoolExecutor(min(_DOWNLOADS, len(files)), "seachange-download") as pool:
-                for _ in pool.map(self._obtain, files):
-                    pass
+        """Several at a time. A statement that is interrupted does not wait for the requests that are under way."""
+        ended = threading.Event()
+        pool = ThreadPoolExecutor(min(_DOWNLOADS, len(files)), "seachange-download")
+        try:
+            obtained = [pool.submit(self._obtain_until, ended, file) for file in files]
+            while not _are_done(obtained):
+                check_interrupt()
+        finally:
+            ended.set()
+            pool.shutdown(wait=False, cancel_futures=True)
         self._evict()
+
+    def _obtain_until(self, ended: threading.Event, file: StoredFile) -> None:
+        def check() -> None:
+            if ended.is_set():
+                raise CancelledError
+
+        with InterruptedBy(check):
+            self._obtain(file)
 
     def _obtain(self, file: StoredFile) -> None:
         """Pins the file, after it has been downloaded if necessary."""
@@ -235,26 +281,32 @@ class StoreFiles:
         except errors.SegmentDamaged:
             # Once more: the bytes may have been damaged on their way.
             self._transfer(file)
+        except errors.DiskFull:
+            # The disk may have less room than the limit of the cache.
+            self._make_room(file.size_bytes)
+            self._transfer(file)
         self._cache.adopt(file.name)
         with self._lock:
             self._pins[file.name] = self.uses.stamp()
             self._downloaded += file.size_bytes
+            self._ranged.pop(file.name, None)
 
     def _transfer(self, file: StoredFile) -> None:
         target = self._cache.temporary_path(file.name)
-        with named_errors("write", str(target)):
-            found = self._store.download(file.name, target)
         try:
+            with named_errors("write", str(target)):
+                found = self._store.download(file.name, target)
             check_size(file, None if found is None else found.size_bytes)
             if found is not None and found.checksum != file.checksum:
                 raise errors.SegmentDamaged(file=file.name, detail="its checksum differs from the recorded one")
-        except errors.SegmentDamaged:
+        except BaseException:
             target.unlink(missing_ok=True)
             raise
 
     def _forget(self, name: str) -> None:
         with self._lock:
             self._pins.pop(name, None)
+            self._ranged.pop(name, None)
             self._cache.drop(name)
 
     def _unpin(self) -> None:
@@ -266,12 +318,22 @@ class StoreFiles:
 
     def _evict(self) -> None:
         """Pins are kept as long as there is room: a file that is pinned already is found fastest."""
-        if not self._cache.is_full():
-            return
+        if self._cache.is_full():
+            self._make_room(0)
+
+    def _make_room(self, freed_bytes_min: int) -> None:
         self._unpin()
-        evicted = self._cache.evict()
+        evicted = self._cache.evict(freed_bytes_min)
         with self._lock:
             self._evictions += evicted
+
+
+def _are_done(tasks: Sequence[Future[None]]) -> bool:
+    """Whether all tasks have ended, after a short wait; raises the error of the first that has failed."""
+    found = wait(tasks, _CHECK_SECONDS, FIRST_EXCEPTION)
+    for task in found.done:
+        task.result()
+    return not found.not_done
 
 
 def _size(path: Path) -> int | None:

@@ -43,14 +43,19 @@ def read_verifier(text: str) -> Verifier:
     return Verifier(base64.b64decode(salt), int(iterations), base64.b64decode(stored), base64.b64decode(server))
 
 
-def new_verifier(password: str, entropy: Entropy) -> Verifier:
-    return read_verifier(make_verifier(password, entropy.token(SALT_BYTES)))
+def shared_verifier(user: str, password: str, secret: bytes) -> Verifier:
+    """The same on every node that has the password."""
+    return read_verifier(make_verifier(password, _salt(user, secret)))
 
 
 def mock_verifier(user: str, secret: bytes) -> Verifier:
     """The verifier of a user that does not exist: no password matches."""
-    salt = _hmac(secret, user.encode())[:SALT_BYTES]
+    salt = _salt(user, secret)
     return Verifier(salt, ITERATIONS, _hmac(secret, salt), _hmac(secret, salt + b"server"))
+
+
+def _salt(user: str, secret: bytes) -> bytes:
+    return _hmac(secret, user.encode())[:SALT_BYTES]
 
 
 def matches_password(verifier: Verifier, password: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Protocol, cast
 
 from seachange import errors
 from seachange.engine.node.node import Node
+from seachange.engine.replica.open_sessions import ClientLink
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.runtime.entropy import SYSTEM_ENTROPY
@@ -54,8 +55,11 @@ class ServerContext(Protocol):
     def arrive(self, client: ClientSocket) -> bool:
         """Registers an open socket; False if there are too many."""
 
-    def welcome(self, client: ClientSocket) -> int:
-        """Returns the number of the connection; raises TooManyConnections."""
+    def welcome(self, client: ClientSocket) -> None:
+        """Raises TooManyConnections."""
+
+    def enroll(self, client: ClientSocket, number: int) -> None:
+        """Cancel requests name the session by this number; called on a thread."""
 
     def leave(self, client: ClientSocket) -> None: ...
 
@@ -84,8 +88,11 @@ class ClientSocket(asyncio.Protocol):
         # The server removes the client when both its session and its socket are closed.
         self._is_parted = False
         self._is_lost = False
-        self._number = 0
+        # That of its session.
+        self.number = 0
         self._secret = SYSTEM_ENTROPY.token(_SECRET_BYTES)
+        # The last message to a client whose session was ended.
+        self._last_problem: errors.Error | None = None
         self._task: asyncio.Task[None] | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         # Whether an idle timeout is set or pending.
@@ -96,7 +103,7 @@ class ClientSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._outbox = Outbox(self._loop, self._transport, _number(self._transport))
-        self._address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._address, self._port = _peer(transport)
         _keep_alive(self._transport)
         self._login_timer = self._loop.call_later(self._server_context.limits.login_ms / _MS, self._end_login)
         if not self._server_context.arrive(self):
@@ -168,7 +175,7 @@ class ClientSocket(asyncio.Protocol):
                     raise errors.ServerStops()
                 if self._server_context.requires_tls and not self._is_secure:
                     raise errors.EncryptionRequired()
-                self._number = self._server_context.welcome(self)
+                self._server_context.welcome(self)
                 self._admit(startup)
 
     def _admit(self, startup: m.Startup) -> None:
@@ -364,21 +371,30 @@ class ClientSocket(asyncio.Protocol):
 
     def _open(self) -> None:
         try:
-            session = Session(self._server_context.node, self._login.user, self._login.database, self._show_notice)
+            link = ClientLink(self._show_notice, self._end, self._address, self._port)
+            session = Session(self._server_context.node, self._login.user, self._login.database, link)
         except errors.Error as error:
             self._part(error)
             return
         self._connection = ClientConnection(
             session, self._inbox, self._outbox, self._server_context.limits.statements_max
         )
+        self.number = session.client.actor
+        self._server_context.enroll(self, self.number)
         try:
             session.check_login()
             self._login.check_current()
-            self._connection.begin(self._login.settings, m.backend_key(self._number, self._secret))
+            self._connection.begin(self._login.settings, m.backend_key(self.number, self._secret))
         except errors.Error as error:
             self._part(error)
             return
         self._work()
+
+    def _end(self, problem: errors.Error) -> None:
+        """Another session ends this one: as if its client had gone, with an error as the last message."""
+        self._last_problem = problem
+        if self._inbox.end():
+            self._server_context.run(self._work)
 
     def _show_notice(self, notice: str) -> bool:
         return self._outbox.send_early(notice_report(notice))
@@ -395,7 +411,7 @@ class ClientSocket(asyncio.Protocol):
                 if not self._inbox.occupy():
                     return
                 break
-            self._part(errors.ServerStops() if self._server_context.is_stopping else None)
+            self._part(errors.ServerStops() if self._server_context.is_stopping else self._last_problem)
         except WouldWait:
             raise
         except BaseException:
@@ -419,6 +435,15 @@ class ClientSocket(asyncio.Protocol):
                 self._outbox.close(error_report(error, "FATAL") if error is not None else b"")
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._leave)
+
+
+def _peer(transport: asyncio.BaseTransport) -> tuple[str, int]:
+    """The address and port of the client; a socket of the file system has none."""
+    match transport.get_extra_info("peername"):
+        case (str(address), int(port), *_):
+            return address, port
+        case _:
+            return "", -1
 
 
 def _keep_alive(transport: asyncio.Transport) -> None:

@@ -123,7 +123,7 @@ class ClientConnection:
     def work(self) -> bool:
         """Handles the messages that were received; False when the client has terminated. On the loop, WouldWait leaves
         the rest to a thread."""
-        self.session.is_interrupted = False
+        self.session.monitor.is_interrupted = False
         while (frame := self._inbox.take()) is not None:
             if frame.kind == b"X":
                 return False
@@ -458,7 +458,7 @@ class ClientConnection:
                 self._block.end(commit=True)
 
     def _ready(self) -> None:
-        self._is_running = self.session.is_interrupted = False
+        self._is_running = self.session.monitor.is_interrupted = False
         if self.session.status is TransactionStatus.IDLE:
             self._portals.clear()
         self._send_notices()

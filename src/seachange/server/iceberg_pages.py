@@ -10,6 +10,8 @@ browser cannot reach the catalog through a name that resolves to this machine.
 from __future__ import annotations
 
 import asyncio
+import base64
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
@@ -18,7 +20,6 @@ from urllib.parse import parse_qsl, urlsplit
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.runtime.clock import SYSTEM_CLOCK
-from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.http_message import HttpRequest, HttpResponse, json_response
 from seachange.server.iceberg_catalog import IcebergCatalog, RequestRefused, problem
 from seachange.server.limits import REFUSAL_SECONDS, Throttle
@@ -40,7 +41,7 @@ class IcebergPages:
         self._node = node
         self._auth_config = auth_config
         self._throttle = throttle
-        self._tokens = Tokens(auth_config, SYSTEM_CLOCK, SYSTEM_ENTROPY)
+        self._tokens = Tokens(auth_config, SYSTEM_CLOCK)
         self._threads = ThreadPoolExecutor(_THREADS, "seachange-iceberg")
 
     def close(self) -> None:
@@ -75,7 +76,8 @@ class IcebergPages:
             return _oauth_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "invalid_request", "the request is too long")
         async with asyncio.timeout(_BODY_SECONDS_MAX):
             form = _read_form(await body.readexactly(int(size)))
-        if form is None or form.get("grant_type") != "client_credentials" or not form.get("client_id"):
+        user, password = _credentials(request, form or {})
+        if form is None or form.get("grant_type") != "client_credentials" or not user:
             return _oauth_problem(
                 HTTPStatus.BAD_REQUEST, "unsupported_grant_type", "client_credentials of a role and its password only"
             )
@@ -83,7 +85,7 @@ class IcebergPages:
         if wait_us is None:
             return _oauth_problem(HTTPStatus.TOO_MANY_REQUESTS, "slow_down", "too many wrong passwords")
         await asyncio.sleep(wait_us / 1_000_000)
-        check = partial(self._check, form["client_id"], form.get("client_secret", ""))
+        check = partial(self._check, user, password)
         token = await asyncio.get_running_loop().run_in_executor(self._threads, check)
         if token is None:
             self._throttle.note_failure(request.address, SYSTEM_CLOCK.steady_us())
@@ -129,6 +131,18 @@ def _read_form(body: bytes) -> dict[str, str] | None:
     except ValueError:
         return None
     return dict(pairs) if len(dict(pairs)) == len(pairs) else None
+
+
+def _credentials(request: HttpRequest, form: Mapping[str, str]) -> tuple[str, str]:
+    """Of the form, or of the header by which DuckDB sends them."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if "client_id" in form or scheme.lower() != "basic":
+        return form.get("client_id", ""), form.get("client_secret", "")
+    try:
+        user, _, password = base64.b64decode(given.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        return "", ""
+    return user, password
 
 
 def _forbidden(message: str) -> HttpResponse:

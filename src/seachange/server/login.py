@@ -24,7 +24,7 @@ class AuthConfig:
 
     verifiers: Mapping[str, Verifier]
     trust: bool = False
-    # The secret for the salts of users that do not exist.
+    # The secret of the database, for tokens and for the salts of users that do not exist.
     secret: bytes = b""
     others: Callable[[str], Verifier | None] | None = None
     follow: Callable[[], object] | None = None

@@ -427,6 +427,8 @@ def error_report(error: errors.Error, severity: str = "ERROR") -> bytes:
         fields.append(("D", error.detail))
     if error.hint:
         fields.append(("H", error.hint))
+    if error.position is not None:
+        fields.append(("P", str(error.position)))
     fields += [(letter, str(error.fields[name])) for name, letter in _OBJECT_FIELDS if error.fields.get(name)]
     routine = _ROUTINES.get(type(error))
     if routine is not None:

@@ -13,7 +13,6 @@ from queue import SimpleQueue
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.runtime.clock import SYSTEM_CLOCK
-from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.client import ClientSocket
 from seachange.server.limits import Throttle, read_limits
 from seachange.server.login import AuthConfig
@@ -58,11 +57,10 @@ class Server:
         self.limits = read_limits(node.parts.settings, options.connections_max)
         self.throttle = Throttle()
         self._options = options
-        # All sockets, and the authenticated clients by their numbers.
+        # All sockets, those that have begun to log in, and those with a session by its number.
         self._arrived: set[ClientSocket] = set()
-        self._clients: dict[int, ClientSocket] = {}
-        self._numbers: dict[ClientSocket, int] = {}
-        self._next_number = 1
+        self._clients: set[ClientSocket] = set()
+        self._numbers: dict[int, ClientSocket] = {}
         self._executor = WorkerThreads("seachange-client")
         self._listener: asyncio.Server | None = None
         self._overdue_timer: asyncio.TimerHandle | None = None
@@ -127,16 +125,17 @@ class Server:
         self._is_empty.clear()
         return len(self._arrived) <= 2 * self.limits.connections_max + _STRANGERS_MAX and not self.is_stopping
 
-    def welcome(self, client: ClientSocket) -> int:
+    def welcome(self, client: ClientSocket) -> None:
         if len(self._clients) >= self.limits.connections_max:
             raise errors.TooManyConnections(count=len(self._clients))
-        number, self._next_number = self._next_number, self._next_number % 0x7FFF_FFFF + 1
-        self._clients[number] = client
-        self._numbers[client] = number
-        return number
+        self._clients.add(client)
+
+    def enroll(self, client: ClientSocket, number: int) -> None:
+        self._numbers[number] = client
 
     def leave(self, client: ClientSocket) -> None:
-        self._clients.pop(self._numbers.pop(client, 0), None)
+        self._clients.discard(client)
+        self._numbers.pop(client.number, None)
         self._arrived.discard(client)
         if not self._arrived:
             self._is_empty.set()
@@ -145,16 +144,12 @@ class Server:
         self._executor.run(work)
 
     def cancel(self, request: Cancel) -> None:
-        client = self._clients.get(request.process)
+        client = self._numbers.get(request.process)
         if client is not None and client.matches(request.secret):
             self.cut(client)
 
     def cut(self, client: ClientSocket) -> None:
         self._executor.run(client.cancel)
-
-
-def new_secret() -> bytes:
-    return SYSTEM_ENTROPY.token(32)
 
 
 # The worker threads for clients; their number grows to the maximum that was ever busy at once.

@@ -92,6 +92,8 @@ def write_stored(text: str, type_: SqlType) -> str:
             return interval_text(text)
         case Kind.JSONB:
             return f"CAST({text} AS VARCHAR)"
+        case Kind.INET | Kind.CIDR:
+            return f"CAST({text} AS BLOB)"
         case _:
             return text
 

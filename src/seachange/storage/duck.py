@@ -37,6 +37,9 @@ _SETTINGS: tuple[str, ...] = (
 
 # The sum of integers is a bigint, as in PostgreSQL: fewer than 2^32 of them cannot overflow it.
 SUM_MACRO = "sum_as_declared"
+# An interval of months, days and microseconds, and these of an interval.
+SPAN_MACRO = "span_of"
+SPAN_PARTS = ("span_months", "span_days", "span_microseconds")
 # Casts.
 AS_INTEGER = "as_integer"
 AS_DOUBLE = "as_double"
@@ -67,13 +70,16 @@ class MultipliedBy(StrEnum):
 
 
 _MACROS: tuple[str, ...] = (
+    f"CREATE MACRO {SPAN_PARTS[0]}(x) AS date_part('year', x) * 12 + date_part('month', x)",
+    f"CREATE MACRO {SPAN_PARTS[1]}(x) AS date_part('day', x)",
+    f"""CREATE MACRO {SPAN_PARTS[2]}(x) AS
+        date_part('hour', x) * 3600000000 + date_part('minute', x) * 60000000 + date_part('microsecond', x)""",
+    f"""CREATE MACRO {SPAN_MACRO}(m, d, u) AS
+        to_months(CAST(m AS INTEGER)) + to_days(CAST(d AS INTEGER)) + to_microseconds(CAST(u AS BIGINT))""",
     f"""CREATE MACRO {SUM_MACRO}
         (x SMALLINT) AS CAST(sum_no_overflow(x) AS BIGINT),
         (x INTEGER) AS CAST(sum_no_overflow(x) AS BIGINT),
-        (x INTERVAL) AS to_months(CAST(sum(date_part('year', x) * 12 + date_part('month', x)) AS INTEGER))
-            + to_days(CAST(sum(date_part('day', x)) AS INTEGER))
-            + to_microseconds(CAST(sum(date_part('hour', x) * 3600000000 + date_part('minute', x) * 60000000
-                + date_part('microsecond', x)) AS BIGINT)),
+        (x INTERVAL) AS {SPAN_MACRO}(sum({SPAN_PARTS[0]}(x)), sum({SPAN_PARTS[1]}(x)), sum({SPAN_PARTS[2]}(x))),
         (x) AS sum(x)""",
     f"CREATE MACRO {FIRST_MACRO}(x, y, z) AS x, (x, y, z, u) AS x",
     f"CREATE MACRO {DividedBy.DUCKDB}(x, y) AS x / y",

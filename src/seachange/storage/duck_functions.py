@@ -22,12 +22,13 @@ from duckdb.func import FunctionNullHandling
 from seachange import errors
 from seachange.storage.arrow import interval_text
 from seachange.storage.duck_numerics import COMPLAINT, is_vector_function, macro_definition, make_vector_function
-from seachange.values import bytes_ops, digits, interval, json_build, json_ops, json_path, names_text
+from seachange.values import bytes_ops, digits, interval, json_build, json_ops, json_path, names_text, network
 from seachange.values.array_text import parse_array, show_record
 from seachange.values.date_patterns import capitalise, read_moment, write_interval, write_moment
 from seachange.values.duck_text import SHOWN_TYPES, show_list, show_scalar
 from seachange.values.format_text import format_text
 from seachange.values.interval import read_canonical
+from seachange.values.json_order import order_key
 from seachange.values.json_text import normalize_json, parse_json
 from seachange.values.number_patterns import read_number, write_number
 from seachange.values.types import NUMERIC_DEFAULT
@@ -82,6 +83,17 @@ def _silent(run: Callable[..., Any], instead: Any) -> Callable[..., Any]:
     return run_silently
 
 
+_OF_TWO_NETWORKS: Final[tuple[tuple[str, Callable[..., Any], str], ...]] = (
+    ("within", network.is_within, _TRUTH),
+    ("within_equal", network.is_within_or_equal, _TRUTH),
+    ("overlaps", network.overlaps, _TRUTH),
+    ("same_family", network.have_same_family, _TRUTH),
+    ("merge", network.merge, "BLOB"),
+    ("both", network.both, "BLOB"),
+    ("either", network.either, "BLOB"),
+    ("distance", network.distance, _NUMBER),
+)
+
 # Name, function, argument types and result type. A NULL argument gives NULL.
 _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
     ("array", parse_array, (_TEXT,), _TEXTS),
@@ -91,7 +103,6 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("interval_text", show_interval, (_TEXT,), _TEXT),
     ("jsonb", normalize_json, (_TEXT,), _TEXT),
     ("json", check_json, (_TEXT,), _TEXT),
-    ("json_constant", json_ops.comparable_constant, (_TEXT,), _TEXT),
     ("json_value", json_ops.comparable, (_TEXT,), _TEXT),
     ("json_field", json_ops.get_field, (_TEXT, _TEXT), _TEXT),
     ("json_element", json_ops.get_element, (_TEXT, _NUMBER), _TEXT),
@@ -137,6 +148,9 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("size_bytes", digits.read_size, (_TEXT,), _NUMBER),
     ("hashtext", bytes_ops.hash_text, (_TEXT,), "INTEGER"),
     ("divided_interval", interval.divide, (_TEXT, "DOUBLE"), _TEXT),
+    ("shifted_left", bytes_ops.shift_left, (_NUMBER, _NUMBER, _NUMBER), _NUMBER),
+    ("shifted_right", bytes_ops.shift_right, (_NUMBER, _NUMBER, _NUMBER), _NUMBER),
+    ("json_order", order_key, (_TEXT,), "BLOB"),
     ("get_bit", bytes_ops.get_bit, ("BLOB", _NUMBER), "INTEGER"),
     ("set_bit", bytes_ops.set_bit, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
     ("set_byte", bytes_ops.set_byte, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
@@ -163,6 +177,23 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_keys", json_build.keys, (_TEXT,), _TEXTS),
     ("json_members", json_build.members, (_TEXT,), _MEMBERS),
     ("json_member_texts", json_build.member_texts, (_TEXT,), _MEMBERS),
+    ("read_inet", network.read_address, (_TEXT,), "BLOB"),
+    ("read_cidr", network.read_network, (_TEXT,), "BLOB"),
+    ("network_text", network.show_address, ("BLOB",), _TEXT),
+    ("network_full_text", network.full_text, ("BLOB",), _TEXT),
+    ("network_abbreviated", network.abbreviate, ("BLOB",), _TEXT),
+    ("network_host", network.host, ("BLOB",), _TEXT),
+    ("network_family", network.family, ("BLOB",), "INTEGER"),
+    ("network_mask_length", network.mask_length, ("BLOB",), "INTEGER"),
+    ("network_network", network.network, ("BLOB",), "BLOB"),
+    ("network_broadcast", network.broadcast, ("BLOB",), "BLOB"),
+    ("network_net_mask", network.net_mask, ("BLOB",), "BLOB"),
+    ("network_host_mask", network.host_mask, ("BLOB",), "BLOB"),
+    ("network_inverted", network.invert, ("BLOB",), "BLOB"),
+    ("network_set_length", network.set_mask_length, ("BLOB", _NUMBER), "BLOB"),
+    ("network_set_network_length", network.set_network_length, ("BLOB", _NUMBER), "BLOB"),
+    ("network_shifted", network.shift, ("BLOB", _NUMBER), "BLOB"),
+    *((f"network_{name}", run, ("BLOB", "BLOB"), result) for name, run, result in _OF_TWO_NETWORKS),
 )
 
 
@@ -201,6 +232,26 @@ def _read_macros() -> dict[str, str]:
     return {macro[1]: macro[2] for macro in macros if macro is not None}
 
 
+def _network_macros() -> Iterator[tuple[str, str]]:
+    """Addresses from texts, bytes and other addresses, and lists of them."""
+    for name, made in (
+        ("inet", "TRY_CAST(x AS BIT)"),
+        ("cidr", f"CAST({PREFIX}network_network(TRY_CAST(x AS BIT)::BLOB) AS BIT)"),
+    ):
+        read = f"CAST({PREFIX}read_{name}(TRY_CAST({{}} AS VARCHAR)) AS BIT)"
+        yield name, f"(x) AS CASE WHEN typeof(x) = 'VARCHAR' THEN {read.format('x')} ELSE {made} END"
+        each = f"lambda item: {read.format('item')}"
+        yield (
+            f"{name}_list",
+            (
+                f"(x) AS CASE WHEN typeof(x) = 'VARCHAR'"
+                f" THEN list_transform({PREFIX}array(TRY_CAST(x AS VARCHAR)), {each})"
+                f" WHEN typeof(x) = 'VARCHAR[]' THEN list_transform(TRY_CAST(x AS VARCHAR[]), {each})"
+                " ELSE TRY_CAST(x AS BIT[]) END"
+            ),
+        )
+
+
 # Functions that depend on the types of their arguments, or combine DuckDB's own, with their definitions.
 _MACROS: Final[dict[str, str]] = {
     **_read_macros(),
@@ -215,6 +266,7 @@ _MACROS: Final[dict[str, str]] = {
     f" THEN {PREFIX}show_scalar(CAST(x AS VARCHAR), typeof(x))"
     f" WHEN typeof(x) LIKE '%[]' AND typeof(x) NOT LIKE '%[][]'"
     f" THEN {PREFIX}show_list(TRY_CAST(x AS VARCHAR[]), typeof(x)) ELSE CAST(x AS VARCHAR) END",
+    **{PREFIX + name: definition for name, definition in _network_macros()},
     **{
         f"{PREFIX}{operator.lower()}_{quantifier}": _match_each(operator, quantifier)
         for operator in ("LIKE", "ILIKE")

@@ -119,6 +119,8 @@ _ENCODERS: dict[Kind, Encoder] = {
     Kind.TIMESTAMP: _timestamp,
     Kind.TIMESTAMPTZ: _timestamptz,
     Kind.UUID: _uuid,
+    Kind.INET: _bytes,
+    Kind.CIDR: _bytes,
 }
 
 

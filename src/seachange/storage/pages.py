@@ -63,8 +63,10 @@ class PagedGroup:
 class PageReader:
     """Not thread-safe: the caller has a lock for the file."""
 
-    def __init__(self, source: pa.NativeFile) -> None:
+    def __init__(self, source: pa.NativeFile, verifies: bool = False) -> None:
+        """`verifies`: each page is compared with its checksum."""
         self._source = source
+        self._verifies = verifies
         self._footer: Struct | None = None
         self._groups: dict[int, PagedGroup | None] = {}
 
@@ -92,7 +94,8 @@ class PageReader:
         footer = encode_struct(self._footer_of(chunks, rows, len(body)))
         body += footer + len(footer).to_bytes(4, "little") + _MAGIC
         source = pa.BufferReader(pa.py_buffer(body))
-        return pq.ParquetFile(source, pre_buffer=False).read(columns=list(names), use_threads=False)
+        file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=self._verifies)
+        return file.read(columns=list(names), use_threads=False)
 
     def _footer_of(self, chunks: list[Struct], rows: int, size: int) -> Struct:
         columns: Struct = {_CHUNKS: (LIST, ListOf(STRUCT, chunks)), 2: (I64, size), 3: (I64, rows)}

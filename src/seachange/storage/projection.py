@@ -81,8 +81,8 @@ def _expression(source: Source, column: Column) -> str:
 def literal(type_: SqlType, value: Any) -> str:
     if value is None:
         return f"CAST(NULL AS {type_.duckdb})"
-    if type_.kind is Kind.BYTEA:
-        return f"unhex('{value.hex()}')"
+    if isinstance(value, bytes):
+        return f"CAST(unhex('{value.hex()}') AS {type_.duckdb})"
     if type_.element is not None:
         stored = TEXT if type_.element.kind is Kind.UUID else type_.element
         return f"CAST([{', '.join(literal(stored, element) for element in value)}] AS {type_.duckdb})"

@@ -30,6 +30,8 @@ _DIRECT_KINDS = INTEGER_KINDS | {
     Kind.CHAR,
     Kind.NAME,
     Kind.BYTEA,
+    Kind.INET,
+    Kind.CIDR,
     Kind.UUID,
     Kind.DATE,
     Kind.NUMERIC,

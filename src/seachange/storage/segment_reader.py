@@ -22,6 +22,7 @@ from seachange import errors
 from seachange.model.ids import ColumnId
 from seachange.model.segments import Segment
 from seachange.runtime.nonblocking import Holding, may_wait
+from seachange.runtime.ranged_file import RangedFile
 from seachange.storage.arrow import column_name
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.pages import PageReader
@@ -40,20 +41,30 @@ class SegmentReader:
     """
 
     def __init__(
-        self, segment: Segment, source: pa.NativeFile, key: Sequence[tuple[ColumnId, SqlType]], cache: RowGroupCache
+        self,
+        segment: Segment,
+        source: pa.NativeFile | RangedFile,
+        key: Sequence[tuple[ColumnId, SqlType]],
+        cache: RowGroupCache,
     ) -> None:
         self.segment = segment
-        self._name = segment_name(segment.id)
+        # Only parts of the file are on this machine.
+        self._ranges = source if isinstance(source, RangedFile) else None
+        self.name = segment_name(segment.id)
         self._cache = cache
         self._lock = threading.Lock()
         self._types = tuple(type_ for _, type_ in key)
         self._codec = KeyCodec(self._types)
-        with reading(self._name):
-            self._file = pq.ParquetFile(source, pre_buffer=False)
-            self._pages = PageReader(source)
+        with self._reading():
+            opened = pa.PythonFile(source, mode="r") if isinstance(source, RangedFile) else source
+            # A file that was fetched has been verified as a whole.
+            self._file = pq.ParquetFile(opened, pre_buffer=False, page_checksum_verification=self.is_ranged)
+            self._pages = PageReader(opened, self.is_ranged)
             metadata = self._file.metadata
+            if isinstance(source, RangedFile):
+                source.set_parts([_extent(metadata.row_group(g)) for g in range(metadata.num_row_groups)])
             self.columns: tuple[str, ...] = tuple(self._file.schema_arrow.names)
-        self._firsts = self._row_group_keys(metadata)
+            self._firsts = self._row_group_keys(metadata)
         self._starts = [0, *accumulate(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))]
         names = [column_name(c) for c, _ in key]
         self._key_names = tuple(names)
@@ -63,6 +74,20 @@ class SegmentReader:
         self._order = None if decoded == self.columns else tuple(decoded.index(name) for name in self.columns)
         integers = len(key) == 1 and self._types[0].kind in INTEGER_KINDS
         self._numbers = _integer_bounds(self._firsts, segment.key_max) if integers else None
+
+    @property
+    def is_ranged(self) -> bool:
+        return self._ranges is not None
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            with reading(self.name):
+                yield
+        except errors.SegmentDamaged:
+            if self._ranges is not None:
+                self._ranges.give_up()
+            raise
 
     def find(self, key: Key) -> Found | None:
         """The position and the row of an entry."""
@@ -169,7 +194,7 @@ class SegmentReader:
         """The page that has the row, and the row that it starts at; None if the group is read as a whole."""
         if self._starts[group + 1] - self._starts[group] <= PAGE_ROWS:
             return None, 0
-        with Holding(self._lock), reading(self._name):
+        with Holding(self._lock), self._reading():
             paged = self._pages.group(group)
         if paged is None:
             return None, 0
@@ -178,13 +203,13 @@ class SegmentReader:
 
     def _decode(self, group: int, names: tuple[str, ...]) -> list[pa.Array]:
         may_wait()
-        with self._lock, reading(self._name):
+        with self._lock, self._reading():
             table = self._file.read_row_group(group, columns=list(names), use_threads=False)
         return [_one_array(table.column(name)) for name in names]
 
     def _decode_page(self, group: int, page: int) -> list[pa.Array]:
         may_wait()
-        with self._lock, reading(self._name):
+        with self._lock, self._reading():
             paged = self._pages.group(group)
             assert paged is not None
             table = self._pages.read(paged, page, self._rest_names)
@@ -193,12 +218,22 @@ class SegmentReader:
     def _row_group_keys(self, metadata: pq.FileMetaData) -> tuple[bytes, ...]:
         footer = decode_footer(metadata.metadata)
         if footer is None or len(footer.firsts) != metadata.num_row_groups:
-            raise errors.SegmentDamaged(file=self._name, detail="it has no segment footer")
+            raise errors.SegmentDamaged(file=self.name, detail="it has no segment footer")
+        if footer.segment_id != self.segment.id:
+            raise errors.SegmentDamaged(file=self.name, detail=f"it belongs to another segment, {footer.segment_id}")
         return footer.firsts
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _extent(group: pq.RowGroupMetaData) -> tuple[int, int]:
+    """Where the row group begins and ends in the file."""
+    columns = [group.column(number) for number in range(group.num_columns)]
+    starts = [c.dictionary_page_offset or c.data_page_offset for c in columns]
+    ends = [start + c.total_compressed_size for start, c in zip(starts, columns, strict=True)]
+    return min(starts), max(ends)
 
 
 def _integer_bounds(firsts: Sequence[bytes], last: bytes) -> Positions | None:

@@ -148,6 +148,8 @@ class SegmentWriter:
                 # Pages are cut by row count alone, so that they begin at the same rows in all columns.
                 max_rows_per_page=segment_footer.PAGE_ROWS,
                 data_page_size=_PAGE_BYTES_MAX,
+                # For readers that do not have the whole file.
+                write_page_checksum=True,
                 bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
                 sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
             ) as writer,

@@ -1,6 +1,7 @@
 """The segment files of a node: each is verified before its first use, then read through cached readers.
 
-**Invariant:** no row is read from a file whose size and checksum are not those that the catalog recorded.
+**Invariant:** no row is read from a file whose size and checksum are not those that the catalog recorded; of a file
+that is read by parts, the size, the id of the segment and the checksum of each page are compared.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from seachange.model.segments import Segment
 from seachange.runtime.checksum import checksum_of
 from seachange.runtime.filesystem import FileSystem, StoredFile
 from seachange.runtime.nonblocking import may_wait
+from seachange.runtime.ranged_file import RangedFile
 from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import decode_footer, segment_name, stored_segment
@@ -69,18 +71,28 @@ class Warehouse:
         name = (segment.id, *key)
         with self._lock:
             found = self._readers.get(name)
-            if found is not None:
+            if found is not None and not (found.is_ranged and self.files.ranges(stored_segment(segment)) is None):
                 self._readers.move_to_end(name)
                 return found
         may_wait()
-        self.path(segment)
-        opened = SegmentReader(segment, self.files.open_input(segment_name(segment.id)), key, self._decoded)
+        opened = SegmentReader(segment, self._opened(segment), key, self._decoded)
         with self._lock:
             # Another thread may have opened it in the meantime; both are equivalent.
-            kept = self._readers.setdefault(name, opened)
+            kept = self._readers.get(name, opened)
+            if kept.is_ranged and not opened.is_ranged:
+                kept = opened
+            self._readers[name] = kept
             while len(self._readers) > self._readers_max:
                 self._readers.popitem(last=False)
         return kept
+
+    def _opened(self, segment: Segment) -> pa.NativeFile | RangedFile:
+        """Of a large file that is elsewhere, only what is looked up is transferred."""
+        ranged = self.files.ranges(stored_segment(segment))
+        if ranged is not None:
+            return ranged
+        self.path(segment)
+        return self.files.open_input(segment_name(segment.id))
 
     def remember(self, files: Iterable[Segment | ShuffleFile]) -> None:
         """Marks files that this process has written and read back as verified."""
@@ -99,6 +111,14 @@ class Warehouse:
         for segment_id in segment_ids:
             self._decoded.forget(segment_id)
             self.patched.forget(segment_id)
+
+    def tidy(self) -> None:
+        """Called from time to time. A file that the cache of this machine has removed takes room while it is open."""
+        self.files.tidy()
+        with self._lock:
+            for name, reader in list(self._readers.items()):
+                if not reader.is_ranged and not self.files.keeps(reader.name):
+                    del self._readers[name]
 
     def size(self, segment_id: SegmentId) -> int:
         """The size of a file as it is stored; 0 if there is none."""

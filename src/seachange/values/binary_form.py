@@ -9,11 +9,13 @@ import datetime as dt
 import struct
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from seachange import errors
 from seachange.values.interval import Interval
+from seachange.values.network import CIDR, INET, decode_address, encode_address
 from seachange.values.types import Kind, SqlType
 
 _EPOCH_DATE = dt.date(2000, 1, 1)
@@ -168,6 +170,8 @@ _ENCODERS: dict[Kind, Callable[[Any], bytes]] = {
     Kind.INTERVAL: _encode_interval,
     Kind.UUID: lambda value: value.bytes,
     Kind.OID: _OID[0],
+    Kind.INET: partial(encode_address, INET),
+    Kind.CIDR: partial(encode_address, CIDR),
 }
 
 _DECODERS: dict[Kind, Callable[[bytes], Any]] = {
@@ -188,4 +192,6 @@ _DECODERS: dict[Kind, Callable[[bytes], Any]] = {
     Kind.INTERVAL: _decode_interval,
     Kind.UUID: lambda data: UUID(bytes=data),
     Kind.OID: _OID[1],
+    Kind.INET: partial(decode_address, INET),
+    Kind.CIDR: partial(decode_address, CIDR),
 }

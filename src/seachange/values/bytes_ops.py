@@ -78,3 +78,21 @@ def escape(data: bytes) -> str:
     \\000\\377A\\\\
     """
     return "".join("\\\\" if b == 92 else f"\\{b:03o}" if b == 0 or b > 127 else chr(b) for b in data)
+
+
+def shift_left(number: int, distance: int, bits: int) -> int:
+    """As processors shift integers of so many bits: the distance is one within them, and what leaves them is lost.
+
+    >>> shift_left(-42, 2, 32), shift_left(1, 31, 32), shift_left(1, 33, 32)
+    (-168, -2147483648, 2)
+    """
+    shifted = (number << _within(distance, bits)) & ((1 << bits) - 1)
+    return shifted - (1 << bits) if shifted >> (bits - 1) else shifted
+
+
+def shift_right(number: int, distance: int, bits: int) -> int:
+    return number >> _within(distance, bits)
+
+
+def _within(distance: int, bits: int) -> int:
+    return distance & (63 if bits == 64 else 31)

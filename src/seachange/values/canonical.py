@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from seachange.values.array_text import parse_array, show_array
+from seachange.values.network import read_address, read_network, show_address, show_network
 from seachange.values.types import TEXT, Kind, SqlType
 
 _PARSERS: dict[Kind, Callable[[str], Any]] = {
@@ -33,6 +34,8 @@ _PARSERS: dict[Kind, Callable[[str], Any]] = {
     Kind.JSON: str,
     Kind.JSONB: str,
     Kind.OID: int,
+    Kind.INET: read_address,
+    Kind.CIDR: read_network,
 }
 
 _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
@@ -44,6 +47,8 @@ _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
     Kind.TIMESTAMPTZ: lambda value: value.isoformat(sep=" "),
     Kind.REAL: repr,
     Kind.DOUBLE: repr,
+    Kind.INET: show_address,
+    Kind.CIDR: show_network,
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from seachange import errors
-from seachange.values import number_coercion
+from seachange.values import network, number_coercion
 from seachange.values.array_text import parse_array
 from seachange.values.interval import Interval, canonical_interval, from_timedelta, parse_interval
 from seachange.values.json_text import normalize_json, parse_json, show_json
@@ -251,7 +251,10 @@ def _timestamp(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
             raise number_coercion.mismatch(type_, value)
         if not with_zone:
             return _round_moment(_local(value, zone), step)
-        moment = (value.replace(tzinfo=zone) if value.tzinfo is None else value).astimezone(dt.UTC)
+        try:
+            moment = (value.replace(tzinfo=zone) if value.tzinfo is None else value).astimezone(dt.UTC)
+        except OverflowError:
+            raise errors.DatetimeFieldOverflow(type=str(type_), value=str(value)) from None
         return _round_moment(moment, step)
 
     return convert
@@ -333,6 +336,17 @@ def _array(type_: SqlType, zone: dt.tzinfo) -> number_coercion.Coercer:
     return convert
 
 
+def _network(type_: SqlType) -> number_coercion.Coercer:
+    def convert(value: Any) -> bytes:
+        if isinstance(value, bytes) and network.is_held(value):
+            return network.network(value) if type_.kind is Kind.CIDR else value
+        if not isinstance(value, (str, *network.ADDRESSES)):
+            raise number_coercion.mismatch(type_, value)
+        return network.read_address(str(value), type_)
+
+    return convert
+
+
 _DOCUMENTS = frozenset({Kind.JSON, Kind.JSONB})
 _BUILDERS: dict[Kind, Callable[[SqlType], number_coercion.Coercer]] = {
     Kind.BOOLEAN: _boolean,
@@ -348,6 +362,8 @@ _BUILDERS: dict[Kind, Callable[[SqlType], number_coercion.Coercer]] = {
     Kind.INTERVAL: _interval,
     Kind.JSON: _json,
     Kind.JSONB: _jsonb,
+    Kind.INET: _network,
+    Kind.CIDR: _network,
 }
 # These depend on a time zone.
 _ZONED: dict[Kind, Callable[[SqlType, dt.tzinfo], number_coercion.Coercer]] = {

@@ -10,6 +10,7 @@ from typing import Final
 
 from seachange.values.array_text import show_array
 from seachange.values.interval import parse_interval
+from seachange.values.network import show_bits
 from seachange.values.output_format import show_float
 from seachange.values.quotients import show_quotient
 from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES
@@ -69,6 +70,7 @@ _TEXTS: Final[dict[str, Callable[[str], str]]] = {
     "FLOAT": _show_single,
     "INTERVAL": _show_interval,
     "BLOB": _show_bytes,
+    "BIT": show_bits,
     **dict.fromkeys(_UNLIMITED, _show_decimal),
     **{f"DECIMAL({NUMERIC_PRECISION_MAX},{scale})": _show_quotient for scale in QUOTIENT_SCALES},
 }

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from seachange import errors
 from seachange.values.types import Kind, SqlType
@@ -97,7 +98,7 @@ _UNITS: dict[str, tuple[int, int, int]] = {
     **dict.fromkeys(("microsecond", "microseconds", "usec", "usecs", "us"), (0, 0, 1)),
 }
 _TERM = re.compile(
-    r"\s*(?:(?P<sign>[+-])?(?P<hours>\d+):(?P<minutes>\d+)(?::(?P<seconds>\d+(?:\.\d*)?))?"
+    r"\s*(?:(?P<sign>[+-])?(?P<hours>\d+):(?P<minutes>\d+)(?::(?P<seconds>\d+(?:\.\d*)?)|(?P<fraction>\.\d*))?"
     r"|(?P<months>[+-]?\d+-\d+)(?![\d-])"
     r"|(?P<number>(?:[+-]\s*)?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-zA-Z]*))(?=[\s+-]|$|\d)"
 )
@@ -108,14 +109,44 @@ _ISO_DATE = {"y": "year", "m": "month", "w": "week", "d": "day"}
 _ISO_TIME = {"h": "hour", "m": "minute", "s": "second"}
 
 
-def parse_interval(text: str) -> Interval:
-    """PostgreSQL's formats: units, time of day, years-months, ISO 8601 with letters; `ago` at the end."""
+# What of an interval is kept, by its smallest field: whole multiples of so many months, days and microseconds.
+_SMALLEST: Final = {
+    "year": (12, 0, 0),
+    "month": (1, 0, 0),
+    "day": (1, 1, 0),
+    "hour": (1, 1, 3600 * _SECOND),
+    "minute": (1, 1, 60 * _SECOND),
+    "second": (1, 1, 1),
+}
+
+
+def parse_fields(text: str, fields: Sequence[str], digits: int | None = None) -> Interval:
+    """interval 'text' FIELD TO FIELD: what has no unit counts in the smallest field, and what is smaller is cut off.
+
+    >>> str(parse_fields("1 2", ["day", "hour"])), str(parse_fields("1 2:03", ["minute", "second"]))
+    ('1 day 02:00:00', '1 day 00:02:03')
+    """
+    found = parse_interval(text, fields)
+    if digits is not None and digits < 6:
+        unit = 10 ** (6 - digits)
+        found = found._replace(microseconds=round(Decimal(found.microseconds) / unit) * unit)
+    return Interval(*map(_whole_multiple, found, _SMALLEST[fields[-1]]))
+
+
+def _whole_multiple(number: int, unit: int) -> int:
+    """Towards zero."""
+    return (abs(number) // unit * unit) * (-1 if number < 0 else 1) if unit else 0
+
+
+def parse_interval(text: str, fields: Sequence[str] = ()) -> Interval:
+    """PostgreSQL's formats: units, time of day, years-months, ISO 8601 with letters; `ago` at the end. `fields` are
+    those of a constant that names them."""
     body = text.strip()
     if _ISO.fullmatch(body) and len(body) > 1:
         return _checked(_parse_iso(body), text)
     body = body.removeprefix("@").strip()
     ago = re.fullmatch(r"(.*\S)\s+ago", body, re.IGNORECASE | re.DOTALL)
-    terms = _terms(ago.group(1) if ago else body, text)
+    terms = _terms(ago.group(1) if ago else body, text, fields)
     total = _sum(terms)
     return _checked([-part for part in total] if ago else total, text)
 
@@ -129,15 +160,22 @@ def _parse_iso(text: str) -> list[Decimal]:
     return _sum(terms)
 
 
-def _terms(body: str, text: str) -> list[list[Decimal]]:
+def _terms(body: str, text: str, fields: Sequence[str]) -> list[list[Decimal]]:
     terms, position = [], 0
+    unit = _UNITS[fields[-1] if fields else ""]
+    counts_minutes = list(fields) == ["minute", "second"]
     while position < len(body):
         match = _TERM.match(body, position)
         if match is None or not match.group().strip():
             raise errors.InvalidDatetimeFormat(type=INTERVAL, value=text)
-        # A number before a time of day is a number of days.
-        counts_days = match["number"] is not None and not match["unit"] and _CLOCK.match(body, match.end())
-        terms.append(_scaled(_number(match), _UNITS["day"]) if counts_days else _term(match, text))
+        is_bare = match["number"] is not None and not match["unit"]
+        # A number before a time of day, or before hours, is a number of days.
+        behind = body[match.end() :].strip()
+        counts_days = is_bare and (_CLOCK.match(behind) or (behind.isdigit() and fields[-1:] == ["hour"]))
+        if is_bare:
+            terms.append(_scaled(_number(match), _UNITS["day"] if counts_days else unit))
+        else:
+            terms.append(_term(match, text, counts_minutes))
         position = match.end()
         while position < len(body) and body[position].isspace():
             position += 1
@@ -146,8 +184,12 @@ def _terms(body: str, text: str) -> list[list[Decimal]]:
     return terms
 
 
-def _term(match: re.Match[str], text: str) -> list[Decimal]:
+def _term(match: re.Match[str], text: str, counts_minutes: bool) -> list[Decimal]:
     if match["hours"] is not None:
+        # With a fraction, or in a field of minutes, two numbers are minutes and seconds.
+        if match["fraction"] is not None or (counts_minutes and match["seconds"] is None):
+            seconds = int(match["hours"]) * 60 + Decimal(match["minutes"] + (match["fraction"] or ""))
+            return [Decimal(0), Decimal(0), (-seconds if match["sign"] == "-" else seconds) * _SECOND]
         if int(match["minutes"]) > 59 or Decimal(match["seconds"] or 0) >= 60:
             raise errors.DatetimeFieldOverflow(type=INTERVAL, value=text)
         seconds = (int(match["hours"]) * 60 + int(match["minutes"])) * 60 + Decimal(match["seconds"] or 0)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from seachange import errors
-from seachange.values.json_text import has_repeated_key, normalize_json, parse_json, show_json
+from seachange.values.json_text import has_repeated_key, parse_json, show_json
 from seachange.values.step_budget import StepBudget
 
 _MISSING: Any = object()
@@ -47,11 +47,6 @@ def comparable(document: str) -> str:
     '{"a": [1.5, 2, "1.0"]}'
     """
     return show_json(_without_zeros(parse_json(document))) if "." in document else document
-
-
-def comparable_constant(text: str) -> str:
-    """The same for a text that is not normalised yet."""
-    return comparable(normalize_json(text))
 
 
 def _without_zeros(value: Any) -> Any:

@@ -11,8 +11,10 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from seachange import errors
 from seachange.values.array_text import show_array
 from seachange.values.interval import read_canonical
+from seachange.values.network import as_given, read_address, read_network, show_address, show_network
 from seachange.values.quotients import show_quotient
 from seachange.values.timezone import UTC, find_zone
 from seachange.values.types import Kind, SqlType
@@ -22,7 +24,7 @@ Shower = Callable[[Any], Any]
 _WIDE = Context(prec=100)
 _SINGLE_BITS = 24
 _SINGLE = struct.Struct("<f")
-_HELD_OTHERWISE = frozenset({Kind.CHAR, Kind.INTERVAL, Kind.TIMESTAMPTZ})
+_HELD_OTHERWISE = frozenset({Kind.CHAR, Kind.INTERVAL, Kind.TIMESTAMPTZ, Kind.INET, Kind.CIDR})
 
 
 def is_shown(type_: SqlType | None) -> bool:
@@ -49,6 +51,8 @@ def shower(type_: SqlType, zone: str) -> Shower | None:
             return lambda value: None if value is None else value.ljust(type_.length)
         case Kind.INTERVAL:
             return lambda value: read_canonical(value) if isinstance(value, str) else value
+        case Kind.INET | Kind.CIDR:
+            return lambda value: as_given(type_, value) if isinstance(value, bytes) else value
         case Kind.NUMERIC:
             show = show_quotient if type_.scale else without_zeros
             return lambda value: None if value is None else show(value)
@@ -56,7 +60,14 @@ def shower(type_: SqlType, zone: str) -> Shower | None:
             if zone == UTC:
                 return None
             info = find_zone(zone)
-            return lambda value: value.astimezone(info) if isinstance(value, dt.datetime) else value
+            return lambda value: _in_zone(value, info) if isinstance(value, dt.datetime) else value
+
+
+def _in_zone(moment: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        raise errors.DatetimeFieldOverflow(type="timestamp with time zone", value=str(moment)) from None
 
 
 def without_zeros(value: Decimal) -> Decimal:
@@ -161,4 +172,6 @@ _TEXTS: dict[Kind, Callable[[Any], str]] = {
     Kind.TIME: show_clock,
     Kind.TIMESTAMP: show_moment,
     Kind.TIMESTAMPTZ: show_moment,
+    Kind.INET: lambda value: show_address(read_address(str(value))),
+    Kind.CIDR: lambda value: show_network(read_network(str(value))),
 }

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     JSON = "json"
     JSONB = "jsonb"
     OID = "oid"
+    INET = "inet"
+    CIDR = "cidr"
     ARRAY = "array"
 
 
@@ -40,6 +42,7 @@ class Category(StrEnum):
     STRING = "S"
     MOMENT = "D"
     SPAN = "T"
+    NETWORK = "I"
     OTHER = "U"
     ARRAY = "A"
 
@@ -139,6 +142,9 @@ NAMES: dict[Kind, KindNames] = {
         "JSON", "string", 3802, 3807, ("jsonb",), Category.OTHER, -1, "STRING", "STRING", "VARCHAR", False
     ),
     Kind.OID: KindNames("UINTEGER", "uint32", 26, 1028, ("oid",), Category.NUMBER, 4, "BIGINT", "INT32 (UINT(32))"),
+    # DuckDB has no such types in its core. Bit strings, which nothing else here is, compare as the bytes in them.
+    Kind.INET: KindNames("BIT", "binary", 869, 1041, ("inet",), Category.NETWORK, -1, "STRING", "BYTE_ARRAY", "BLOB"),
+    Kind.CIDR: KindNames("BIT", "binary", 650, 651, ("cidr",), Category.NETWORK, -1, "STRING", "BYTE_ARRAY", "BLOB"),
     # Written as the type of the elements with [] after it.
     Kind.ARRAY: KindNames("{element}[]", "list_", 2277, 0, (), Category.ARRAY, -1, "ARRAY", "LIST", "", False),
 }
@@ -299,6 +305,7 @@ WIDENINGS: frozenset[tuple[Kind, Kind]] = frozenset(
         (Kind.NAME, Kind.TEXT),
         (Kind.OID, Kind.BIGINT),
         (Kind.JSONB, Kind.JSON),
+        (Kind.CIDR, Kind.INET),
     }
 )
 
@@ -338,6 +345,8 @@ ASSIGNMENTS: frozenset[tuple[Kind, Kind]] = frozenset(
         (Kind.INTERVAL, Kind.TIME),
         (Kind.JSON, Kind.JSONB),
         (Kind.JSONB, Kind.JSON),
+        (Kind.INET, Kind.CIDR),
+        (Kind.CIDR, Kind.INET),
         *((kind, Kind.OID) for kind in (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)),
         *((Kind.OID, kind) for kind in (Kind.INTEGER, Kind.BIGINT)),
     }

@@ -30,7 +30,7 @@ def picture() -> list[str]:
 
 PRINTED: dict[str, Callable[[], list[str]]] = {
     "stages": lambda: shown(DdlExplanation.STAGES),
-    "shape": lambda: shown(DdlExplanation.SHAPE),
+    "shape": lambda: shown(DdlExplanation.COST),
     "picture": picture,
     "costs": cost_table,
 }

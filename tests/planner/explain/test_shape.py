@@ -1,20 +1,21 @@
-"""What EXPLAIN (DDL, SHAPE) says a change costs."""
+"""What EXPLAIN (DDL, COST) says a change costs."""
 
 from seachange.model.statements.session_statements import DdlExplanation
 from tests.planner.explain.plans import CHANGE, CHILD, FOO, explain, world
 
 
 def shape(made, sql):
-    return explain(made, sql, DdlExplanation.SHAPE)
+    return explain(made, sql, DdlExplanation.COST)
 
 
 def test_an_index_is_read_written_and_validated():
     lines = shape(world(FOO, foo=1000), CHANGE)
-    assert lines[:4] == [
+    assert lines[:5] == [
         "Strategy: build index (rows are read, entries are written)",
         "Bytes moved: 29.3 kB",
         "Versions waited for: 2 (version 2 of table foo, then version 3 of table foo)",
         "Versions published: 3 (3 of table foo)",
+        "Time: about 0.00498 s, without waits",
     ]
     assert "  column c4+: metadata only; ABSENT -> WRITE_ONLY -> PUBLIC" in lines
     assert "  scan foo once: about 1,000 rows, 58.6 kB, 2 files; write about 29.3 kB of u+" in lines
@@ -28,6 +29,7 @@ def test_an_index_is_read_written_and_validated():
 def test_what_is_not_known_is_said_to_be():
     lines = shape(world(FOO), "create index on foo (c1)")
     assert "Bytes moved: unknown" in lines
+    assert "Time: unknown" in lines
     assert "  scan foo once: an unknown amount; write an unknown amount of foo_c1_idx+" in lines
 
 

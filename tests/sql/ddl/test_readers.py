@@ -17,7 +17,6 @@ from tests.sql.ddl.parsing import code
         ("create operator + (leftarg = int)", "0A000"),
         ("create domain d as int", "0A000"),
         ("do $$ begin end $$", "0A000"),
-        ("call p()", "0A000"),
         ("create oops", "42601"),
         ("create", "42601"),
         ("drop", "42601"),

@@ -151,7 +151,7 @@ def test_syntax_error(elements):
         ("create table t (a int) inherits (u)", "0A000"),
         ("create table t partition of u for values in (1)", "0A000"),
         ("create table t (a text collate \"de_DE\")", "0A000"),
-        ("create table t (a inet)", "0A000"),
+        ("create table t (a macaddr)", "0A000"),
         ("create table t (a int unique deferrable)", "0A000"),
         ("create table t (a int, unique (a) include (b))", "0A000"),
         ("create table t (a int, exclude (a with =))", "0A000"),

@@ -82,7 +82,7 @@ def test_what_a_query_reads(query, relations, used):
         ("create view v as select 1 with local check option", "0A000"),
         ("create materialized view v as select 1", "0A000"),
         ("create recursive view v (a) as select 1", "0A000"),
-        ("create temp view v as select 1", "0A000"),
+        ("create temp view public.v as select 1", "42P16"),
         ("alter view v alter a set default 1", "0A000"),
         ("alter view v oops", "42601"),
     ],

@@ -21,7 +21,7 @@ from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
 from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, write_sequence
 from seachange.catalog.reads import CatalogReads, Query
-from seachange.catalog.rows import BURNED_KEPT_US, Row, check_request, check_snapshot
+from seachange.catalog.rows import BURNED_KEPT_US, Row, check_request, check_snapshot, read_asked, write_asked
 from seachange.model.exports import ExportRecord
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, JobId, JobRequest
@@ -29,6 +29,7 @@ from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, Lo
 from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
+from seachange.model.sessions import AskedSession, Beat
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
@@ -40,6 +41,8 @@ RETRY_S = 0.1
 _US = 1_000_000
 
 _BIND = "UPDATE seachange.sequencer SET database_id = %s WHERE database_id IS NULL"
+_PROPOSE_SECRET = "INSERT INTO seachange.secret VALUES (1, %s) ON CONFLICT DO NOTHING"
+_SECRET = "SELECT value FROM seachange.secret"
 _LOCK = "SELECT seachange.lock_sequencer()"
 _IS_LIVE = "SELECT seachange.is_live(%b)"
 _FILES = "SELECT count(*) FROM seachange.segment"
@@ -53,7 +56,10 @@ _BEAT = """UPDATE seachange.node
     SET heartbeat_us = seachange.now_us(), low_water = greatest(low_water, %b),
         write_mark = greatest(write_mark, %b), holders = %s,
         latency_us = %b, usual_us = %b
-    WHERE epoch = %b AND live RETURNING seachange.head()"""
+    WHERE epoch = %b AND live RETURNING seachange.head(), asked"""
+# Only what has been read: another node may have added to it since.
+_ANSWERED = "UPDATE seachange.node SET asked = substr(asked, length(%s) + 1) WHERE epoch = %b"
+_ASK = "UPDATE seachange.node SET asked = asked || %s WHERE epoch = %b AND live RETURNING epoch"
 _END = "SELECT seachange.end_node(%b)"
 _ANY_EXPIRED = """SELECT 1 FROM seachange.node
     WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
@@ -70,7 +76,7 @@ _ABANDON = """WITH abandoned AS (DELETE FROM seachange.intent
 _FORGET_FILES = "DELETE FROM seachange.garbage WHERE segment_id = ANY(%b)"
 _RAISE_FLOOR = "SELECT seachange.raise_floor(%b, %b, %b)"
 _RECORD_EXPORT = "SELECT seachange.record_export(%b, %b, %b, %b, %s, %b, %b)"
-_FORGET_EXPORTS = "DELETE FROM seachange.export WHERE table_id = %b AND snapshot = ANY(%b)"
+_FORGET_EXPORTS = "SELECT seachange.forget_exports(%b, %b, %b)"
 _ADD_PARTITIONS = "SELECT seachange.add_partitions(%b, %b)"
 _CLAIM = "SELECT seachange.claim(%b, %s)"
 _RELEASE = "DELETE FROM seachange.claim WHERE resource = %s AND epoch = %b"
@@ -117,6 +123,10 @@ class PostgresCatalog(CatalogReads):
     def bind(self, identity: str) -> str:
         self._do(_BIND, identity)
         return self.identity() or identity
+
+    def secret(self, proposed: str) -> str:
+        self._do(_PROPOSE_SECRET, proposed)
+        return str(self._row(_SECRET)[0])
 
     def move(self, epoch: Epoch, identity: str, files: int) -> bool:
         def change(db: Connection) -> bool:
@@ -166,13 +176,19 @@ class PostgresCatalog(CatalogReads):
         write_mark: Seq | None = None,
         holders: str = "[]",
         pace: Pace = Pace(),  # noqa: B008 - a value
-    ) -> Seq:
+    ) -> Beat:
         mark = low_water if write_mark is None else write_mark
         values = (low_water, mark, holders, pace.latency_us, pace.usual_us, epoch)
         rows = self._pulse.run(lambda db: read.query(db, _BEAT, *values))
         if not rows:
             raise errors.StaleNode(node=epoch)
-        return Seq(rows[0][0])
+        ((head, asked),) = rows
+        if asked:
+            self._pulse.run(lambda db: db.execute(_ANSWERED, (asked, epoch)))
+        return Beat(Seq(head), read_asked(asked))
+
+    def ask_session(self, epoch: Epoch, asked: AskedSession) -> bool:
+        return bool(self._pulse.run(lambda db: read.query(db, _ASK, write_asked(asked), epoch)))
 
     def end_node(self, epoch: Epoch) -> None:
         self._do(_END, epoch)
@@ -194,16 +210,17 @@ class PostgresCatalog(CatalogReads):
         reach("commit.locked")
         try:
             outcomes = self._pool.attempt(lambda db: send_commit(db, epoch, requests))
-        except errors.CatalogUnavailable as problem:
+        except (errors.CatalogUnavailable, MemoryError) as problem:
+            # Without memory for the answer it is lost as well.
             outcomes = self._resolve_unknown(epoch, requests, problem)
         reach("commit.decided")
         # A decided commit never reports an error; the next one creates the partition.
-        with suppress(errors.OperationalError):
+        with suppress(errors.OperationalError, MemoryError):
             self._extend_partitions(max((o.seq for o in outcomes if isinstance(o, Committed)), default=0))
         return outcomes
 
     def _resolve_unknown(
-        self, epoch: Epoch, requests: Sequence[CommitRequest], cause: errors.CatalogUnavailable
+        self, epoch: Epoch, requests: Sequence[CommitRequest], cause: errors.CatalogUnavailable | MemoryError
     ) -> tuple[Outcome, ...]:
         """Asks again until the outcome is known. A committed request is answered as before; a refused one is
         tombstoned, because the first call may still be running."""
@@ -213,7 +230,7 @@ class PostgresCatalog(CatalogReads):
             try:
                 outcomes = self._pool.attempt(lambda db: send_commit(db, epoch, requests))
                 return tuple(map(self._final, requests, outcomes))
-            except errors.CatalogUnavailable as problem:
+            except (errors.CatalogUnavailable, MemoryError) as problem:
                 cause = problem
                 self._closed.wait(RETRY_S)
         ids = ", ".join(request.commit_id.hex() for request in requests)
@@ -327,8 +344,9 @@ class PostgresCatalog(CatalogReads):
         floor = self._number(_RECORD_EXPORT, epoch, *astuple(record))
         check_snapshot(epoch, record.held, None if floor is None else (floor, True))
 
-    def forget_exports(self, table_id: TableId, snapshots: Sequence[int]) -> None:
-        self._do(_FORGET_EXPORTS, table_id, Bigints(snapshots))
+    def forget_exports(self, epoch: Epoch, table_id: TableId, snapshots: Sequence[int]) -> None:
+        if not self._number(_FORGET_EXPORTS, epoch, table_id, Bigints(snapshots)):
+            raise errors.StaleNode(node=epoch)
 
     def copy_to(self, folder: Path) -> Seq:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))

@@ -122,7 +122,7 @@ def _changes(request: log.CommitRequest) -> str | None:
         return None
     deltas = {segment.id for segment in request.segments}
     bases = {m.segment.id: c.base for c in request.generations for m in c.members}
-    changes: dict[str, Sequence[Any]] = {
+    changes: dict[str, Sequence[Any] | str] = {
         "descriptors": [
             {**_plain(change), "checksum": descriptor_checksum(change), "indexes": owned_indexes(change.body)}
             for change in request.descriptors
@@ -136,6 +136,7 @@ def _changes(request: log.CommitRequest) -> str | None:
         "jobs": request.jobs,
         "violations": request.violations,
         "scopes": request.scopes,
+        "change": request.change,
     }
     return json.dumps({name: each for name, each in changes.items() if each}, default=_plain)
 

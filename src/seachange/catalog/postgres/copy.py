@@ -23,9 +23,11 @@ FOLDER_NAME = "catalog"
 # are restored after their partitions.
 _TABLES = (
     *("sequencer", "node", "log", "burned", "intent", "segment", "garbage", "generation", "generation_member"),
-    *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence"),
+    *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence", "change"),
 )
 _BATCH = "batch"
+# Copies of older releases do not have them.
+_NEWER = frozenset({"change"})
 _HEAD = "SELECT seachange.head()"
 _LOCK = "SELECT seachange.lock_sequencer()"
 _USED = """SELECT next_epoch > 1 OR next_id > 1 OR seachange.head() > 0 OR database_id IS NOT NULL
@@ -71,7 +73,8 @@ def fill_catalog(db: Connection, url: str, folder: Path, identity: str) -> None:
         (partitioned,) = query(db, _PARTITIONED)[0]
         for table in _TABLES:
             db.execute(_EMPTY.format(_name(table)))
-            _read(db, table, place / table)
+            if table not in _NEWER or (place / table).exists():
+                _read(db, table, place / table)
         db.execute(_SET_STATE, (partitioned, FORMAT, identity))
         db.execute(_ADD_PARTITIONS, (int(query(db, _HEAD)[0][0]) + PARTITION_SPAN, PARTITION_SPAN))
         _read(db, _BATCH, place / _BATCH)

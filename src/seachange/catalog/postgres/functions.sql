@@ -374,6 +374,9 @@ BEGIN
                     INSERT INTO seachange.violation SELECT head, v.key, v.text, v.session
                         FROM jsonb_to_recordset(my_changes->'violations') AS v(key bigint, text text, session text);
                 END IF;
+                IF my_changes ? 'change' THEN
+                    INSERT INTO seachange.change VALUES (head, last_us, my_changes->>'change');
+                END IF;
                 IF my_changes ? 'scopes' THEN
                     DELETE FROM seachange.lock k WHERE k.epoch = my_epoch AND k.actor = positions[i * 4]
                         AND k.scope IN (SELECT s::bigint FROM jsonb_array_elements_text(my_changes->'scopes') s);
@@ -487,6 +490,16 @@ BEGIN
                 created_us = my_created_us, expires_us = my_expires_us;
     END IF;
     RETURN low;
+END $$;
+
+-- False for an epoch that has ended: another node may have exported the snapshots again.
+CREATE OR REPLACE FUNCTION seachange.forget_exports(my_epoch bigint, my_table bigint, my_snapshots bigint[])
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN false; END IF;
+    DELETE FROM seachange.export WHERE table_id = my_table AND snapshot = ANY(my_snapshots);
+    RETURN true;
 END $$;
 
 -- Raises the floor to the horizon and forgets what decides what readers see;

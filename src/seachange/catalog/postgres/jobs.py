@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.postgres.read import query
-from seachange.catalog.rows import EVENTS_KEPT_US
+from seachange.catalog.rows import CHANGES_KEPT_MAX, EVENTS_KEPT_US
 from seachange.model.jobs import JobId, JobRequest
 
 _REQUEST = """UPDATE seachange.job SET request = %s WHERE id = %b AND request <> 'cancel'
@@ -18,6 +18,8 @@ _TELL = """INSERT INTO seachange.event (timestamp_us, job_id, seq, text)
 _FORGET_EVENTS = "DELETE FROM seachange.event WHERE timestamp_us < seachange.now_us() - %b"
 _FORGET_JOBS = """DELETE FROM seachange.job WHERE updated_us < seachange.now_us() - %b
     AND status IN ('succeeded', 'failed', 'canceled')"""
+_FORGET_CHANGES = """DELETE FROM seachange.change WHERE timestamp_us < seachange.now_us() - %b
+    OR seq <= (SELECT seq FROM seachange.change ORDER BY seq DESC LIMIT 1 OFFSET %b)"""
 
 
 def take_id(db: Connection) -> JobId:
@@ -41,3 +43,4 @@ def log_event(db: Connection, job_id: JobId, text: str) -> None:
 def forget_old(db: Connection) -> None:
     for statement in (_FORGET_EVENTS, _FORGET_JOBS):
         db.execute(statement, (EVENTS_KEPT_US,))
+    db.execute(_FORGET_CHANGES, (EVENTS_KEPT_US, CHANGES_KEPT_MAX))

@@ -12,3 +12,15 @@ CREATE TABLE seachange.export (
 
 -- Whether a version with the index as a public one was ever published.
 ALTER TABLE seachange.index_owner ADD COLUMN public boolean NOT NULL DEFAULT true;
+
+-- What the nodes of the database share: at most one row, which is in no copy.
+CREATE TABLE seachange.secret (
+    id bigint PRIMARY KEY CHECK (id = 1),
+    value text NOT NULL
+);
+
+-- The history of schema changes: `seq` is that of the commit that publishes the change, and its id.
+CREATE TABLE seachange.change (seq bigint PRIMARY KEY, timestamp_us bigint NOT NULL, body text NOT NULL);
+
+-- What other nodes ask of sessions of a node, until its next heartbeat: NUMBER:REQUEST, separated by spaces.
+ALTER TABLE seachange.node ADD COLUMN asked text NOT NULL DEFAULT '';

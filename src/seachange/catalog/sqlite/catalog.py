@@ -26,6 +26,7 @@ from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, Lo
 from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome, RecordedViolation
 from seachange.model.pace import Pace
 from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
+from seachange.model.sessions import AskedSession, Beat
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
@@ -85,6 +86,10 @@ class SqliteCatalog(CatalogReads):
             db.execute(BIND, (identity,))
         return self.identity() or identity
 
+    def secret(self, proposed: str) -> str:
+        with self._writer as db:
+            return nodes.secret(db, proposed)
+
     def move(self, epoch: Epoch, identity: str, files: int) -> bool:
         with self._writer as db:
             nodes.require_live(db, epoch)
@@ -107,10 +112,14 @@ class SqliteCatalog(CatalogReads):
         write_mark: Seq | None = None,
         holders: str = "[]",
         pace: Pace = Pace(),  # noqa: B008 - a value
-    ) -> Seq:
+    ) -> Beat:
         mark = low_water if write_mark is None else write_mark
         with self._pulse as db:
             return nodes.beat(db, epoch, low_water, mark, holders, pace, self._clock.steady_us())
+
+    def ask_session(self, epoch: Epoch, asked: AskedSession) -> bool:
+        with self._writer as db:
+            return nodes.ask(db, epoch, asked)
 
     def end_node(self, epoch: Epoch) -> None:
         with self._writer as db:
@@ -165,7 +174,7 @@ class SqliteCatalog(CatalogReads):
     def _look_up(self, commit_id: CommitId, failure: errors.Error) -> Committed | None:
         try:
             return self.outcome(commit_id)
-        except errors.Error as problem:
+        except (errors.Error, MemoryError) as problem:
             raise errors.UnknownCommitOutcome(commit_id=commit_id.hex(), detail=str(failure)) from problem
 
     def outcome(self, commit_id: CommitId) -> Committed | None:
@@ -303,8 +312,9 @@ class SqliteCatalog(CatalogReads):
         with self._writer as db:
             exports.record_export(db, epoch, record)
 
-    def forget_exports(self, table_id: TableId, snapshots: Sequence[int]) -> None:
+    def forget_exports(self, epoch: Epoch, table_id: TableId, snapshots: Sequence[int]) -> None:
         with self._writer as db:
+            nodes.require_live(db, epoch)
             exports.forget_exports(db, table_id, snapshots)
 
     def copy_to(self, folder: Path) -> Seq:

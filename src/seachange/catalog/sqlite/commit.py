@@ -49,6 +49,7 @@ _TAKE_GENERATION = "UPDATE sequencer SET next_generation = next_generation + 1"
 _NEXT_GENERATION = "SELECT next_generation FROM sequencer"
 _INSERT_GENERATION = "INSERT INTO generation VALUES (?, ?, ?, ?)"
 _INSERT_VIOLATION = "INSERT INTO violation VALUES (?, ?, ?, ?)"
+_INSERT_CHANGE = "INSERT INTO change VALUES (?, ?, ?)"
 _INSERT_MEMBER = "INSERT INTO generation_member VALUES (?, ?, ?, ?)"
 
 # A commit with more writes reads all locks, instead of probing each key.
@@ -225,6 +226,8 @@ class Sequencer:
         for swap in request.generations:
             self._write_generation(swap, seq)
         self._db.executemany(_INSERT_VIOLATION, [(seq, v.key, v.text, v.session) for v in request.violations])
+        if request.change:
+            self._db.execute(_INSERT_CHANGE, (seq, timestamp_us, request.change))
         if request.jobs:
             write_jobs(self._db, self._epoch, request, seq, timestamp_us)
 

@@ -117,9 +117,11 @@ class SqliteWriter:
         self._lock.acquire()
         try:
             self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as problem:
+        except BaseException as problem:
             self._lock.release()
-            raise client_error(problem, self._path) from problem
+            if isinstance(problem, sqlite3.Error):
+                raise client_error(problem, self._path) from problem
+            raise
         return self._db
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
@@ -147,6 +149,9 @@ class SqliteWriter:
     def _commit(self) -> None:
         try:
             self._db.execute("COMMIT")
+        except MemoryError as problem:
+            self._roll_back()
+            raise errors.OutOfMemory(detail="the catalog's COMMIT has failed") from problem
         except sqlite3.Error as problem:
             self._roll_back()
             raise client_error(problem, self._path) from problem

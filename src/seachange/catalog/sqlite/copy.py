@@ -25,6 +25,7 @@ _REST = (
     "DELETE FROM claim",
     # The files of exports are not copied.
     "DELETE FROM export",
+    "DELETE FROM secret",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from seachange.catalog.rows import EVENTS_KEPT_US, attached_segments, pack
+from seachange.catalog.rows import CHANGES_KEPT_MAX, EVENTS_KEPT_US, attached_segments, pack
 from seachange.model.ids import Epoch
 from seachange.model.jobs import JobChange, JobId, JobRequest
 from seachange.model.log import CommitRequest
@@ -31,6 +31,8 @@ _GARBAGE = "INSERT INTO garbage VALUES (?)"
 _TELL = "INSERT INTO event (timestamp_us, job_id, seq, text) VALUES (?, ?, ?, ?)"
 _FORGET_EVENTS = "DELETE FROM event WHERE timestamp_us < ?"
 _FORGET_JOBS = """DELETE FROM job WHERE updated_us < ? AND status IN ('succeeded', 'failed', 'canceled')"""
+_FORGET_CHANGES = """DELETE FROM change WHERE timestamp_us < ?
+    OR seq <= (SELECT seq FROM change ORDER BY seq DESC LIMIT 1 OFFSET ?)"""
 
 
 def job_problem(db: sqlite3.Connection, epoch: Epoch, request: CommitRequest) -> str | None:
@@ -91,3 +93,4 @@ def log_event(db: sqlite3.Connection, job_id: JobId, text: str, seq: int, now_us
 def forget_old(db: sqlite3.Connection, now_us: int) -> None:
     db.execute(_FORGET_EVENTS, (now_us - EVENTS_KEPT_US,))
     db.execute(_FORGET_JOBS, (now_us - EVENTS_KEPT_US,))
+    db.execute(_FORGET_CHANGES, (now_us - EVENTS_KEPT_US, CHANGES_KEPT_MAX))

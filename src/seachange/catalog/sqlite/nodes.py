@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from seachange import errors
 from seachange.catalog.port import FORMAT
+from seachange.catalog.rows import read_asked, write_asked
 from seachange.model.ids import Epoch, SegmentId, Seq
 from seachange.model.pace import Pace
+from seachange.model.sessions import AskedSession, Beat
 
 EXPIRED = """SELECT epoch FROM node
     WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
@@ -22,9 +24,12 @@ _END_ALL = ("UPDATE node SET live = 0", "DELETE FROM lock", "DELETE FROM lock_wa
 _HEAD = "SELECT max(seq) FROM log"
 _TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
 _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
-_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7, 0, 0, 0)"
+_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7, 0, 0, 0, '')"
 _BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?), write_mark = max(write_mark, ?),
     holders = ?, latency_us = ?, usual_us = ? WHERE epoch = ? AND live = 1"""
+_ASKED = "SELECT asked FROM node WHERE epoch = ?"
+_ANSWERED = "UPDATE node SET asked = '' WHERE epoch = ?"
+_ASK = "UPDATE node SET asked = asked || ? WHERE epoch = ? AND live = 1"
 # Only live epochs hold locks.
 _END = (
     "UPDATE node SET live = 0 WHERE epoch = ?",
@@ -38,6 +43,8 @@ _LIVE = "SELECT 1 FROM node WHERE epoch = ? AND live = 1"
 _OTHERS = "SELECT epoch FROM node WHERE live = 1 AND epoch <> ?"
 _FILES = "SELECT count(*) FROM segment"
 _SET_IDENTITY = "UPDATE sequencer SET database_id = ?"
+_PROPOSE_SECRET = "INSERT OR IGNORE INTO secret VALUES (1, ?)"
+_SECRET = "SELECT value FROM secret"
 _NEXT_ID = "SELECT next_id FROM sequencer"
 _TAKE_IDS = "UPDATE sequencer SET next_id = next_id + ?"
 _NEXT_SEGMENT = "SELECT next_segment FROM sequencer"
@@ -78,16 +85,28 @@ def agree(db: sqlite3.Connection, release: int) -> int:
 
 def beat(
     db: sqlite3.Connection, epoch: Epoch, low_water: Seq, write_mark: Seq, holders: str, pace: Pace, now_us: int
-) -> Seq:
+) -> Beat:
     values = (now_us, low_water, write_mark, holders, pace.latency_us, pace.usual_us, epoch)
     if db.execute(_BEAT, values).rowcount == 0:
         raise errors.StaleNode(node=epoch)
-    return Seq(db.execute(_HEAD).fetchone()[0])
+    (asked,) = db.execute(_ASKED, (epoch,)).fetchone()
+    if asked:
+        db.execute(_ANSWERED, (epoch,))
+    return Beat(Seq(db.execute(_HEAD).fetchone()[0]), read_asked(asked))
+
+
+def ask(db: sqlite3.Connection, epoch: Epoch, asked: AskedSession) -> bool:
+    return db.execute(_ASK, (write_asked(asked), epoch)).rowcount > 0
 
 
 def end(db: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:
     for statement in _END:
         db.executemany(statement, [(epoch,) for epoch in epochs])
+
+
+def secret(db: sqlite3.Connection, proposed: str) -> str:
+    db.execute(_PROPOSE_SECRET, (proposed,))
+    return str(db.execute(_SECRET).fetchone()[0])
 
 
 def move(db: sqlite3.Connection, epoch: Epoch, identity: str, files: int) -> bool:

@@ -11,3 +11,14 @@ CREATE TABLE export (
 
 -- Whether a version with the index as a public one was ever published.
 ALTER TABLE index_owner ADD COLUMN public INTEGER NOT NULL DEFAULT 1;
+
+-- What the nodes of the database share: at most one row, which is in no copy.
+CREATE TABLE secret (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    value TEXT NOT NULL);
+
+-- The history of schema changes: `seq` is that of the commit that publishes the change, and its id.
+CREATE TABLE change (seq INTEGER PRIMARY KEY, timestamp_us INTEGER NOT NULL, body TEXT NOT NULL);
+
+-- What other nodes ask of sessions of a node, until its next heartbeat: NUMBER:REQUEST, separated by spaces.
+ALTER TABLE node ADD COLUMN asked TEXT NOT NULL DEFAULT '';

@@ -17,6 +17,7 @@ from seachange.changer.block_stages import published_record
 from seachange.changer.job import Job
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.change.elements import ColumnElement
+from seachange.model.change_history import PlannedChange
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, SegmentId, Seq, TableId
 from seachange.model.jobs import JobChange, JobId
 from seachange.model.schema.descriptor import Index, Table
@@ -41,13 +42,14 @@ class PastRows:
 class ChangesState:
     """`at_commit` are the changes that no job has taken along; `built` says since when an index can be read, `adopted`
     as of when the definition of a table was taken over that is newer than the snapshot; `past` are the primary indexes
-    of which the block reads a copy."""
+    of which the block reads a copy. `planned` are its statements, for the history of changes."""
 
     at_commit: tuple[Change, ...] = ()
     jobs: tuple[Job, ...] = ()
     built: Mapping[IndexId, Seq] = field(default_factory=dict)
     adopted: Mapping[DescriptorId, Seq] = field(default_factory=dict)
     past: Mapping[IndexId, PastRows] = field(default_factory=dict)
+    planned: tuple[PlannedChange, ...] = ()
 
 
 NO_CHANGES = ChangesState()
@@ -81,6 +83,9 @@ class BlockChanges:
     def note(self, change: Change) -> None:
         """A change that the COMMIT publishes."""
         self.state = replace(self.state, at_commit=(*self.state.at_commit, change))
+
+    def note_planned(self, planned: PlannedChange) -> None:
+        self.state = replace(self.state, planned=(*self.state.planned, planned))
 
     def at_commit(self, ids: Collection[DescriptorId]) -> tuple[Change, ...]:
         """What changes that the COMMIT publishes do to these tables."""

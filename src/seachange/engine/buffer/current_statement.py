@@ -65,6 +65,11 @@ class CurrentStatement:
         self._statement_us = self._clock.wall_us()
 
     @property
+    def began_us(self) -> int:
+        """When the transaction began."""
+        return self._began_us
+
+    @property
     def moments(self) -> dict[str, int]:
         """The values that functions of time return in it."""
         return {TRANSACTION: self._began_us, STATEMENT: self._statement_us, CLOCK: self._clock.wall_us()}

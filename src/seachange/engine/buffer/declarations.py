@@ -12,6 +12,7 @@ from typing import Protocol
 
 from seachange import errors
 from seachange.engine.buffer.write_locks import LockedRow
+from seachange.model.change.elements import Element
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange
 from seachange.model.schema.constraint import ForeignKey
@@ -47,6 +48,16 @@ class SoftReference:
     problem: errors.Error
 
 
+@dataclass(frozen=True, slots=True)
+class AddedConstraint:
+    """A constraint or computed column that a transaction adds, with the beginning of the message if another one writes
+    a row that has no place under it. One `only_until_commit` is no part of the table that the transaction sees."""
+
+    element: Element
+    message: str
+    only_until_commit: bool
+
+
 @dataclass(slots=True)
 class Declarations:
     # Objects that published descriptors refer to, in these versions: they must still exist at the commit.
@@ -59,9 +70,9 @@ class Declarations:
     shares: dict[KeyHash, Seq] = field(default_factory=dict)
     # Of the shares, those of uncommitted constraints that rows of this transaction violate, and the errors.
     violations: dict[KeyHash, errors.Error] = field(default_factory=dict)
-    # Of the changed keys, those of constraints and computed columns that this transaction adds, with the beginning of
-    # the message if another one writes a row that has no place under them.
-    constraints: dict[KeyHash, str] = field(default_factory=dict)
+    # Of the changed keys, those of constraints and computed columns that this transaction adds, or has added and
+    # dropped again.
+    constraints: dict[KeyHash, AddedConstraint] = field(default_factory=dict)
     # Keys of uncommitted foreign keys that are among the shares, or that parent rows gave up, in `freed`.
     references: dict[KeyHash, SoftReference] = field(default_factory=dict)
     freed: dict[KeyHash, Seq] = field(default_factory=dict)

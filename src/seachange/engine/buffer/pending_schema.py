@@ -207,7 +207,7 @@ class PendingSchema:
             return replace(now, version=now.version + after.version - before.version, access=access)
         return None
 
-    def revive(self, dropped: Table, after: Table) -> None:
+    def revive(self, dropped: Descriptor, after: Descriptor) -> None:
         if dropped.id not in self._changes:
             self._revived.add(dropped.id)
         self.publish(dropped, after)
@@ -260,6 +260,10 @@ class PendingSchema:
             for id_, (before, after) in self._changes.items()
             if before and id_ not in self._revived
         }
+
+    def published(self) -> list[_Change]:
+        """What the commit publishes: each descriptor before and after."""
+        return [change for change in self._changes.values() if change[0] is not change[1]]
 
     def descriptor_changes(self) -> tuple[DescriptorChange, ...]:
         changed = ((id_, *change) for id_, change in self._changes.items() if change[0] is not change[1])

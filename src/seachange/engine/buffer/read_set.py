@@ -16,7 +16,8 @@ one run at its snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from seachange.engine.buffer.predicate import Predicate, compile_predicate
@@ -48,6 +49,16 @@ class ReadSet:
     keyed: set[IndexId] = field(default_factory=set)
     scanned: set[IndexId] = field(default_factory=set)
     conditional: dict[IndexId, TableReads] = field(default_factory=dict)
+    _is_paused: bool = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is read decides nothing that a client sees."""
+        before, self._is_paused = self._is_paused, True
+        try:
+            yield
+        finally:
+            self._is_paused = before
 
     @property
     def indexes(self) -> set[IndexId]:
@@ -55,12 +66,14 @@ class ReadSet:
         return self.keyed | self.scanned | self.conditional.keys()
 
     def add_keys(self, index_id: IndexId, keys: Iterable[KeyHash]) -> None:
+        if self._is_paused:
+            return
         self.keyed.add(index_id)
         self.keys.update(keys)
 
     def add_scan(self, table: Table, conditions: Sequence[Condition] = ()) -> None:
         index_id = table.primary.id
-        if index_id in self.scanned:
+        if index_id in self.scanned or self._is_paused:
             return
         reads = self.conditional.setdefault(index_id, TableReads(table))
         wanted = tuple(conditions)

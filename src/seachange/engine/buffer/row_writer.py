@@ -16,6 +16,7 @@ from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import KeyHash, Seq
 from seachange.model.schema.constraint import ConstraintKind
 from seachange.model.schema.descriptor import Table
+from seachange.pipeline.kernels.row_names import show_key
 from seachange.storage.image import StoredRow
 from seachange.storage.keys import Key, constraint_hash
 
@@ -201,5 +202,5 @@ class RowWriter:
 
 
 def duplicate_key(table: Table, plan: EntryPlan, key: Sequence[Any]) -> errors.UniqueViolation:
-    names = ", ".join(table.column_by_id[c].name for c, _ in plan.columns[: len(key)])
-    return errors.UniqueViolation(constraint=plan.index.name, key=f"({names})=({', '.join(map(str, key))})")
+    columns = [table.column_by_id[c] for c, _ in plan.columns[: len(key)]]
+    return errors.UniqueViolation(constraint=plan.index.name, key=show_key(columns, key))

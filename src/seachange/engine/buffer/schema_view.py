@@ -16,12 +16,14 @@ from seachange.engine.buffer.shapes import Shapes
 from seachange.engine.buffer.snapshot import TransactionSnapshot
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
-from seachange.model.ids import DescriptorId, TableId
+from seachange.model.change_history import PublishedChange
+from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Schema, View
+from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, Schema, View
 from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.temporary import OWN_SCHEMA
+from seachange.planner.known_schema import PastChange
 from seachange.storage.keys import change_hash, name_hash
 
 
@@ -107,9 +109,25 @@ class SchemaView:
     def every_object(self) -> tuple[Descriptor, ...]:
         return self.pending.objects(self._whole)
 
-    def dropped_tables(self) -> tuple[Table, ...]:
-        kept = [replace(d.body, version=d.version) for d in self.epoch.catalog.dropped() if isinstance(d.body, Table)]
+    def dropped_objects(self) -> tuple[Descriptor, ...]:
+        bodies = ((d.body, d.version) for d in self.epoch.catalog.dropped() if not isinstance(d.body, Role))
+        kept = [replace(body, version=version) for body, version in bodies]
         return (*kept, *self.pending.dropped())
+
+    def past_changes(self, first: int) -> tuple[PastChange, ...]:
+        database = self.statement.session.database
+        changes = [c for c in self.epoch.catalog.changes() if c.id >= first]
+        if not changes or changes[0].id != first:
+            return ()
+        return tuple(self._past(c) for c in changes if c.record.planned[0].database == database)
+
+    def _past(self, change: PublishedChange) -> PastChange:
+        before, after = self.epoch.schema(Seq(change.id - 1)), self.epoch.schema(change.id)
+        versions = tuple(
+            (before.find(o.id) if o.before else None, after.find(o.id) if o.after else None)
+            for o in change.record.objects
+        )
+        return PastChange(change.id, change.record.statement, versions, change.record.is_double)
 
     @property
     def has_enums(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.references import action_of
 from seachange.model.states import READABLE, RECORDING, REFUSING, WRITTEN
+from seachange.pipeline.kernels.row_names import show_key
 from seachange.sql.duck.default_text import is_drawn
 from seachange.storage.keys import Key, constraint_hash, reference_hash, unique_hash
 
@@ -269,7 +270,10 @@ class ForeignKeys:
         for (table_id, key_id), keys in due.items():
             child = self._txn.schema.table_by_id(table_id)
             key = next((k for k in child.foreign_keys if k.id == key_id), None) if child is not None else None
-            if child is not None and key is not None and keys:
+            if child is None or key is None or not keys:
+                continue
+            # A violation of a foreign key that is not committed is recorded, and rejects nothing.
+            with nullcontext() if key.state in REFUSING else self._txn.read_set.paused():
                 self._check_keys(child, key, keys)
 
     def _check_keys(self, child: Table, key: ForeignKey, keys: Mapping[Key, bool]) -> None:
@@ -379,9 +383,7 @@ class ForeignKeys:
 
     def still_referenced(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
         parent = self._parent(key)
-        columns = parent.index_by_id[key.parent_index].key
-        names = ", ".join(parent.column_by_id[c].name for c in columns)
-        shown = f"({names})=({', '.join(map(str, value))})"
+        shown = show_key([parent.column_by_id[c] for c in parent.index_by_id[key.parent_index].key], value)
         return errors.StillReferenced(parent=parent.name, constraint=key.name, relation=child.name, key=shown)
 
 
@@ -410,6 +412,4 @@ def _with_values(table: Table, key: ForeignKey, row: Row, values: Key) -> Row:
 
 
 def _show(child: Table, key: ForeignKey, value: Key) -> str:
-    names = ", ".join(child.column_by_id[c].name for c in key.columns)
-    shown = ", ".join("null" if each is None else str(each) for each in value)
-    return f"({names})=({shown})"
+    return show_key([child.column_by_id[c] for c in key.columns], value)

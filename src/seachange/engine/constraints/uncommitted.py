@@ -15,15 +15,15 @@ from collections.abc import Iterable
 from functools import partial
 
 from seachange import errors
-from seachange.engine.buffer.declarations import SoftReference
+from seachange.engine.buffer.declarations import AddedConstraint, SoftReference
 from seachange.engine.buffer.row_writer import Record, duplicate_key
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.constraints.own_keys import check_free, violated_concurrently
 from seachange.engine.encode.check_rows import Row, violation
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.model.change import elements
-from seachange.model.change.elements import Element
-from seachange.model.ids import KeyHash
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.ids import ColumnId, KeyHash
 from seachange.model.log import RowViolation
 from seachange.model.schema.constraint import Check, ConstraintKind
 from seachange.model.schema.descriptor import Column, Index, Table
@@ -96,16 +96,52 @@ def committed_violation(txn: TransactionState) -> errors.Error | None:
 # Violations by others of what this transaction adds.
 
 
+def dropped_constraints(txn: TransactionState) -> set[KeyHash]:
+    """The keys of what this transaction has added and dropped again: no row violates it."""
+    return {key for key, added in txn.declared.constraints.items() if not _is_left(txn, added)}
+
+
+def _is_left(txn: TransactionState, added: AddedConstraint) -> bool:
+    _, table = txn.pending.change(descriptor_of(added.element)) or (None, None)
+    if not isinstance(table, Table) or added.only_until_commit:
+        return isinstance(table, Table)
+    match added.element:
+        case elements.CheckConstraint(constraint_id=id_):
+            return any(check.id == id_ for check in table.checks)
+        case elements.ForeignKeyElement(constraint_id=id_):
+            return any(key.id == id_ for key in table.foreign_keys)
+        case elements.UniqueIndex(index_id=index_id):
+            return index_id in table.index_by_id
+        case elements.ColumnNotNull(column_id=column_id):
+            column = _column_now(txn, table, column_id)
+            return column is not None and not column.nullable
+        case elements.ColumnElement(column_id=column_id) | elements.ConvertedColumn(column_id=column_id):
+            return _column_now(txn, table, column_id) is not None
+        case _:
+            return True
+
+
+def _column_now(txn: TransactionState, table: Table, column_id: ColumnId) -> Column | None:
+    """A column, or the one that the transaction has converted it to: a row without a value has none there, either."""
+    added = (target.element for job in txn.block.state.jobs for target in job.change.targets)
+    columns = (element for element in added if isinstance(element, elements.ConvertedColumn))
+    following = {c.in_place_of: c.column_id for c in columns if c.table_id == table.id}
+    while column_id in following:
+        column_id = following[column_id]
+    return table.column_by_id.get(column_id)
+
+
 def concurrent_violation(txn: TransactionState) -> errors.Error | None:
     """Names the constraint of this transaction, and the row of another one that violates it. The catalog is asked: the
     validation may lie below every snapshot for which the node keeps the keys of commits."""
-    for key, what in txn.declared.constraints.items():
-        base = txn.declared.changed.get(key)
+    dropped = dropped_constraints(txn)
+    for key, added in txn.declared.constraints.items():
+        base = txn.declared.changed.get(key) if key not in dropped else None
         if base is None or txn.parts.catalog.first_reliance(txn.epoch.epoch, [key], base) is None:
             continue
         found = txn.parts.catalog.first_violation([key], base)
         row = f": {found.violation.text} ({found.violation.session}, commit {found.seq})" if found is not None else ""
-        return errors.SerializationFailure(detail=f"{what} a row of a concurrent transaction{row}")
+        return errors.SerializationFailure(detail=f"{added.message} a row of a concurrent transaction{row}")
     return None
 
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.context.interrupts import SessionInterrupts
+from seachange.engine.context.retention import Retention
 from seachange.engine.context.settings_file import read_settings
 from seachange.engine.database.database_identity import open_database
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY, NodeParts
+from seachange.engine.replica.temporary_relations import drop_text, temporary_relations
 from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId
 from seachange.model.schema.temporary import epoch_of
@@ -29,7 +31,6 @@ from seachange.runtime.permissions import create_data_folder
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.duck import Duck
-from seachange.storage.plan import quote
 from seachange.storage.warehouse import Warehouse
 
 
@@ -82,11 +83,12 @@ def open_node(
         entropy=SYSTEM_ENTROPY,
         identity=identity,
         settings=settings.defaults,
+        retention=Retention(retention_us),
         cache=cache,
     )
     if location.store is not None and ignores_conditions(location.segments, identity):
         opened.log_event(f"the object store {location.store} ignores the conditions of PUT: it may replace objects")
-    node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us, threads=False)
+    node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, threads=False)
     node.jobs.begin = partial(begin_queued, node)
     node.jobs.takes_up = settings.get("seachange.worker") == "on"
     node.start()
@@ -134,19 +136,19 @@ def release_node(node: Node) -> None:
 
 
 def drop_left(node: Node) -> None:
-    """Drops temporary tables of sessions that ended without dropping them, because their process was killed. Called by
-    each node that opens the database. A table that cannot be dropped now is left to the next node."""
-    found = [table for table in node.epoch.schemas.newest.by_id.values() if epoch_of(table.schema) is not None]
+    """Drops temporary tables and views of sessions that ended without dropping them, because their process was killed.
+    Called by each node that opens the database. One that cannot be dropped now is left to the next node."""
+    found = temporary_relations(node.epoch.schemas.newest)
     if not found:
         return
     live = {other.epoch for other in node.parts.catalog.nodes() if other.live}
-    left = [table for table in found if epoch_of(table.schema) not in live]
-    for database in {table.database for table in left}:
+    left = [relation for relation in found if epoch_of(relation.schema) not in live]
+    for database in {relation.database for relation in left}:
         with suppress(errors.Error), closing(Session(node, database=database)) as session:
             session.execute("set lock_timeout = '100ms'")
-            for table in left:
-                if table.database == database:
-                    session.execute(f"drop table if exists {quote(table.schema)}.{quote(table.name)} cascade")
+            for relation in left:
+                if relation.database == database:
+                    session.execute(drop_text(relation.schema, relation))
 
 
 def begin_queued(node: Node, job: Job, interrupts: SessionInterrupts) -> Collection[JobId]:

@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.registry import SnapshotPins
-from seachange.engine.session.enum_labels import EnumTypes
+from seachange.engine.transaction.enum_labels import EnumTypes
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.frame_parts import frame_branches, hide_keys

@@ -21,7 +21,7 @@ from seachange.engine.constraints.computed_values import filler_for
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan, compile_write_plan
-from seachange.engine.session.enum_labels import hold_array
+from seachange.engine.transaction.enum_labels import hold_array
 from seachange.model.ids import ColumnId, IndexId
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.enums import Labels
@@ -77,6 +77,8 @@ class WriteUnit:
     # The labels of the enum types of columns that the DataFrame contains.
     labels: tuple[tuple[ColumnId, Labels], ...]
     drawn: tuple[tuple[ColumnId, pa.Array], ...]
+    # Whether errors name the file: it is known to the user.
+    shows_files: bool = False
 
     @property
     def title(self) -> str:
@@ -201,13 +203,17 @@ class _Writing:
         """The error with the column and the row that caused it."""
         sorter, unit = self._sorter, self._unit
         sorter.ask(f"SET TimeZone = '{unit.zone}'")
-        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in unit.files)
-        sorter.keep("given", f"SELECT * FROM read_parquet([{listed}])")  # noqa: S608 - quoted
-        for column_id, text in unit.query.conversions:
-            column = unit.table.column_by_id[column_id]
-            place = first_failing(sorter, "given", Computed(column, text, ()))
-            if place is not None:
-                return problem.located(f'column "{column.name}" of the row with {self._show(place)}')
+        for file in unit.files:
+            # Of each file apart: the rows of several are kept in any order.
+            path = file.replace("'", "''")
+            sorter.keep("given", f"SELECT * FROM read_parquet('{path}')")  # noqa: S608 - quoted
+            for column_id, text in unit.query.conversions:
+                column = unit.table.column_by_id[column_id]
+                place = first_failing(sorter, "given", Computed(column, text, ()))
+                if place is not None:
+                    where = f'column "{column.name}" of the row with {self._show(place)}'
+                    return problem.located(f'{where} in "{file}"' if unit.shows_files else where)
+            sorter.drop("given")
         return problem
 
     def _show(self, place: int) -> str:

@@ -5,6 +5,10 @@ has ended cannot record an export, so what it has written is named by nothing.
 
 **Invariant:** an export is recorded while its transaction holds back garbage collection; from then on its record does,
 until it expires. Its files are deleted only after that, and the record after the files.
+
+**Invariant:** files are deleted only if nothing referred to them at a time when the node certainly held the claim: they
+are listed, then the catalog confirms the epoch, then they are deleted. A node that was stopped in between deletes no
+file of an export that another has made since.
 """
 
 from __future__ import annotations
@@ -13,11 +17,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import NAMESPACE_OID, uuid5
 
 from seachange import errors
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
 from seachange.iceberg.export import Exported, Occasion, TableSource, export_table, read_export, referenced_names
@@ -37,8 +42,11 @@ from seachange.sql.settings.setting_checks import parse_duration_ms
 FOLDER = "iceberg"
 # How long files outlive the snapshots that metadata lists, so that a reader which has just read it can finish.
 GRACE_US = 60_000_000
-_CLAIM_SECONDS_MAX = 30.0
+_CLAIM_US_MAX = 30_000_000
+_EXPIRY_LOOK_US = 500_000
 _CLAIM_PAUSE_SECONDS = 0.05
+# Of a record whose files are being deleted.
+_NO_METADATA = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +121,18 @@ class TableExports:
     def _forget_table(self, table_id: TableId, epoch: EpochState) -> None:
         with self._claimed(epoch, table_id):
             # Another node may have exported it in the meantime.
-            records = self._records(table_id)
-            if all(record.expires_us <= self._parts.clock.wall_us() for record in records):
-                self.folder(table_id).sweep(frozenset())
+            records, now_us = self._records(table_id), self._parts.clock.wall_us()
+            if records and all(record.expires_us <= now_us for record in records):
+                folder, garbage = self.folder(table_id), self.folder(table_id).others(frozenset())
+                # From here on an export that another node makes does not continue from these files.
+                newest = max(records, key=lambda record: record.snapshot)
+                ended = replace(newest, held=epoch.catch_up(), metadata=_NO_METADATA)
+                self._parts.catalog.record_export(epoch.epoch, ended)
+                reach("export.forgotten")
+                folder.files.delete(garbage)
                 self._last.pop(table_id, None)
                 self._names.pop(table_id, None)
-                self._parts.catalog.forget_exports(table_id, [record.snapshot for record in records])
+                self._parts.catalog.forget_exports(epoch.epoch, table_id, [record.snapshot for record in records])
 
     def _records(self, table_id: TableId) -> list[ExportRecord]:
         return [record for record in self._parts.catalog.exports() if record.table_id == table_id]
@@ -126,11 +140,18 @@ class TableExports:
     @contextmanager
     def _claimed(self, epoch: EpochState, table_id: TableId) -> Iterator[None]:
         catalog, resource = self._parts.catalog, f"iceberg:{table_id}"
-        deadline_us = self._parts.clock.steady_us() + round(_CLAIM_SECONDS_MAX * 1_000_000)
+        begun_us = self._parts.clock.steady_us()
+        looked_us = begun_us - _EXPIRY_LOOK_US
         while not catalog.claim(epoch.epoch, resource):
-            if self._parts.clock.steady_us() > deadline_us:
+            now_us = self._parts.clock.steady_us()
+            if now_us - begun_us > _CLAIM_US_MAX:
                 raise errors.ExportInProgress()
-            threading.Event().wait(_CLAIM_PAUSE_SECONDS)
+            if now_us - looked_us >= _EXPIRY_LOOK_US:
+                # The claim of a killed process stays until its epoch is ended.
+                looked_us = now_us
+                end_dead_nodes(catalog)
+            else:
+                threading.Event().wait(_CLAIM_PAUSE_SECONDS)
         try:
             yield
         finally:
@@ -181,14 +202,19 @@ class TableExports:
     ) -> None:
         expires_us = now_us + self.retention_us + GRACE_US
         made = ExportRecord(table_id, exported.snapshot, seq, exported.address, now_us, expires_us)
+        others = [record for record in records if record.snapshot not in exported.snapshots]
+        gone = [record.snapshot for record in others if record.expires_us <= now_us]
+        garbage: list[str] = []
+        if gone or table_id not in self._names:
+            folder, known = self.folder(table_id), self._names.setdefault(table_id, {})
+            kept = referenced_names(folder, exported, known)
+            garbage = folder.others(kept.union(*(_names_of(folder, r) for r in others if r.expires_us > now_us)))
         self._parts.catalog.record_export(epoch.epoch, made)
         reach("export.recorded")
-        gone = [record.snapshot for record in records if record.snapshot not in exported.snapshots]
-        is_first = table_id not in self._names
-        if gone or is_first:
-            folder, known = self.folder(table_id), self._names.setdefault(table_id, {})
-            folder.sweep(referenced_names(folder, exported, known))
-            self._parts.catalog.forget_exports(table_id, gone)
+        if garbage:
+            self.folder(table_id).files.delete(garbage)
+        if gone:
+            self._parts.catalog.forget_exports(epoch.epoch, table_id, gone)
 
     def _read_last(self, folder: TableFolder, table_id: TableId, newest: ExportRecord | None) -> Exported | None:
         if newest is None:
@@ -210,3 +236,9 @@ class TableExports:
 
     def _address(self, segment: Segment) -> str:
         return f"{self._parts.files.address}/{self._parts.warehouse.name(segment.id)}"
+
+
+def _names_of(folder: TableFolder, record: ExportRecord) -> frozenset[str]:
+    """The files of a snapshot that the table's metadata lists no more, because it was begun again in another format."""
+    found = read_export(folder, record.metadata)
+    return frozenset() if found is None else referenced_names(folder, found, {})

@@ -23,11 +23,13 @@ from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import node_leases, read_leases
 from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.transaction.change_history import encode_job_history
 from seachange.model.change import elements
 from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import SetState
 from seachange.model.change.vacuum import Rewritten
 from seachange.model.change.work import Built
+from seachange.model.change_history import ChangeRecord
 from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import NO_JOB, JobChange, JobId, JobRecord
 from seachange.model.locking import NO_SCOPE, LockOwner, QueueMode
@@ -35,7 +37,6 @@ from seachange.model.log import (
     CommitRequest,
     Committed,
     Conflict,
-    DescriptorChange,
     GenerationChange,
     NodeRecord,
     Revalidate,
@@ -51,6 +52,9 @@ from seachange.storage.keys import conversion_hash, job_hash
 # How often a commit is tried while others keep changing the descriptor.
 ATTEMPTS_MAX = 100
 _EXPIRY_LOOK_US = 500_000
+
+# A descriptor, and its next version.
+_Versions = tuple[Descriptor | None, Descriptor | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,12 @@ class NodeChanges:
         return self._commit(build, job)
 
     def publish(
-        self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
+        self,
+        mutations: Sequence[SetState],
+        fenced: Iterable[TableId],
+        job: JobChange,
+        converted_at: Seq | None = None,
+        history: ChangeRecord | None = None,
     ) -> Seq:
         shut = set(fenced)
         converted = _conversions(mutations, converted_at is not None)
@@ -108,11 +117,17 @@ class NodeChanges:
         )
 
         def build(request: CommitRequest) -> CommitRequest:
-            changes = self._next_versions(mutations)
+            versions = self._next_versions(mutations)
+            changes = tuple(descriptor_change(id_, *pair) for id_, pair in versions.items())
             raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body is not None and c.id in shut)
             if converted:
                 self._check_converted(converted, converted_at)
-            return replace(request, descriptors=changes, raises=raises, writes=converted, touched=replaced)
+            change = (
+                encode_job_history(history, versions, self._epoch.schemas.newest.find) if history is not None else ""
+            )
+            return replace(
+                request, descriptors=changes, raises=raises, writes=converted, touched=replaced, change=change
+            )
 
         return self._commit(build, job)
 
@@ -125,17 +140,18 @@ class NodeChanges:
         except errors.SnapshotTooOld as problem:
             raise Unconverted from problem
 
-    def _next_versions(self, mutations: Sequence[SetState]) -> tuple[DescriptorChange, ...]:
+    def _next_versions(self, mutations: Sequence[SetState]) -> dict[DescriptorId, _Versions]:
         by_descriptor: dict[DescriptorId, list[SetState]] = {}
         for mutation in mutations:
             by_descriptor.setdefault(descriptor_of(mutation.element), []).append(mutation)
         schema = self._epoch.schemas.newest
         newest: dict[DescriptorId, Descriptor] = {**schema.by_id, **schema.objects}
-        return tuple(
-            change
+        versions = {
+            id_: (newest.get(id_), change_descriptor(newest.get(id_), changed))
             for id_, changed in by_descriptor.items()
-            if (change := _change(id_, newest.get(id_), changed)) is not None
-        )
+        }
+        # If both are None, the object was dropped in the meantime.
+        return {id_: pair for id_, pair in versions.items() if pair != (None, None)}
 
     def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
         return self._epoch.schemas.unchanged_since(descriptors)
@@ -259,9 +275,3 @@ def _conversions(mutations: Sequence[SetState], rebuilt: bool) -> tuple[KeyHash,
         for m in mutations
         if isinstance(m.element, kinds) and m.state is State.PUBLIC
     )
-
-
-def _change(id_: DescriptorId, before: Descriptor | None, mutations: Sequence[SetState]) -> DescriptorChange | None:
-    after = change_descriptor(before, mutations)
-    # If both are None, the object was dropped in the meantime.
-    return None if before is None and after is None else descriptor_change(id_, before, after)

@@ -23,12 +23,11 @@ from seachange.changer.runner import JobRunner
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import CounterByName
-from seachange.engine.context.retention import Retention
 from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
-from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
+from seachange.model.jobs import FINISHED, NO_JOB, RESTING, JobId, JobRecord, JobRequest, JobStatus
 from seachange.pipeline.kernels.overlay import BlockWrites
 from seachange.planner.rules.release import RELEASES
 from seachange.runtime.faults import reach
@@ -58,10 +57,9 @@ class Conditions:
 
 
 class JobManager:
-    def __init__(self, epoch: NodeEpoch, retention: Retention) -> None:
+    def __init__(self, epoch: NodeEpoch) -> None:
         self._parts = epoch.parts
         self._epoch = epoch
-        self._retention = retention
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
         # Those of them that were reverted for another session, or another node.
@@ -123,7 +121,7 @@ class JobManager:
         runner = self._runner(epoch, conditions, job)
         try:
             with self._reachable(job_id, conditions.interrupts):
-                if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
+                if record.epoch != epoch.epoch or job.status in (*RESTING, JobStatus.PENDING):
                     job = runner.take(job)
                 return runner.run(job)
         except Lost as lost:
@@ -199,7 +197,7 @@ class JobManager:
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
         meters = self._parts.meters
         drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
-        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us, own_writes)
+        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._parts.retention.us, own_writes)
         pipeline.foresee(job, changes.head())
         on_update = partial(_count_rows, conditions.on_update, meters.pipeline_rows, [job.rows_read])
         return JobRunner(changes, pipeline, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged)
@@ -372,7 +370,7 @@ class JobManager:
 
 def is_wanted(record: JobRecord) -> bool:
     """Whether an orphaned job should be run."""
-    return record.status is not JobStatus.PAUSED
+    return record.status not in RESTING
 
 
 def _count_rows(on_update: Callable[[Job], None], rows: CounterByName, last: list[int], job: Job) -> None:
@@ -394,7 +392,8 @@ def _is_to_stop(record: JobRecord) -> bool:
 
 
 def _is_asked_for(record: JobRecord) -> bool:
-    """A paused job has no owner: the first node that sees the request takes it. The same holds for a pending one."""
+    """A resting job has no owner: the first node that sees the request takes it. The same holds for a pending one."""
     if record.status is JobStatus.PENDING:
         return record.request in (JobRequest.PAUSE, JobRequest.CANCEL)
-    return record.status is JobStatus.PAUSED and record.request in (JobRequest.RESUME, JobRequest.CANCEL)
+    wakes = JobRequest.RESUME if record.status is JobStatus.PAUSED else JobRequest.PUBLISH
+    return record.status in RESTING and record.request in (wakes, JobRequest.CANCEL)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.sequences import DrawnValues
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.model.ids import DescriptorId, TableId
-from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.statements import OnCommit
 from seachange.sql.port.port import SchemaPort
@@ -23,9 +22,6 @@ class TemporaryTables:
 
     schema: str | None = None
     on_commit: dict[TableId, OnCommit] = field(default_factory=dict)
-
-    def names(self, tables: Iterable[Table]) -> list[str]:
-        return [table.name for table in tables if table.schema == self.schema]
 
     def statements(self, schema: SchemaPort, written: Container[DescriptorId]) -> Iterator[str]:
         """What a commit does besides; `written` are the tables that it may have written to."""

@@ -11,7 +11,6 @@ from contextlib import suppress
 
 from seachange import errors
 from seachange.engine.context.background import Alarm
-from seachange.engine.context.retention import Retention
 from seachange.engine.exports.table_exports import TableExports
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
@@ -107,11 +106,10 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
 class NodeMaintenance:
     """`paused` disables compaction, for measurements."""
 
-    def __init__(self, epoch: NodeEpoch, retention: Retention, exports: TableExports) -> None:
+    def __init__(self, epoch: NodeEpoch, exports: TableExports) -> None:
         self._parts = epoch.parts
         self._epoch = epoch
         self._alarm = Alarm()
-        self.retention = retention
         self._exports = exports
         self.paused = False
         self.compactions = 0
@@ -179,5 +177,5 @@ class NodeMaintenance:
 
     def collect(self, epoch: EpochState) -> int:
         self._exports.forget_expired()
-        self._parts.files.tidy()
-        return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self.retention.us)
+        self._parts.warehouse.tidy()
+        return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self._parts.retention.us)

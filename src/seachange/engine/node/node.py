@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from itertools import count
 from typing import TypeVar
 
 from seachange import errors
 from seachange.engine.context.background import BackgroundThread, BackgroundWork
-from seachange.engine.context.retention import Retention
 from seachange.engine.context.statement_context import BLOCK, StatementContext, TransactionMode
 from seachange.engine.exports.table_exports import TableExports
 from seachange.engine.jobs.job_manager import ROUND_US, JobManager
@@ -36,7 +34,6 @@ from seachange.runtime.process import resident_bytes
 from seachange.storage.duck import Duck
 
 NODE_EXPIRY_MS = 10_000
-RETENTION_US = 24 * 3_600 * 1_000_000
 
 T = TypeVar("T")
 
@@ -49,7 +46,6 @@ class Node:
         parts: NodeParts,
         name: str,
         expiry_ms: int = NODE_EXPIRY_MS,
-        retention_us: int = RETENTION_US,
         threads: bool = True,
     ) -> None:
         self.parts = parts
@@ -60,14 +56,14 @@ class Node:
         except errors.Error:
             parts.close()
             raise
-        self._actors = count(1)
+        parts.sessions.begin(self._epoch.current.epoch)
         self._stopped = threading.Event()
         self.watchdog = Watchdog(parts.clock, resident_bytes, MEMORY_WALL)
-        self.retention = Retention(retention_us)
+        self.retention = parts.retention
         self.follower = LogFollower(self._epoch, beat_us(expiry_ms))
         self.exports = TableExports(self._epoch)
-        self.maintenance = NodeMaintenance(self._epoch, self.retention, self.exports)
-        self.jobs = JobManager(self._epoch, self.retention)
+        self.maintenance = NodeMaintenance(self._epoch, self.exports)
+        self.jobs = JobManager(self._epoch)
         self.background: dict[str, BackgroundWork] = {
             "watchdog": self.watchdog,
             "heartbeat": Heartbeat(self._epoch),
@@ -98,7 +94,7 @@ class Node:
         return self.parts.duck
 
     def new_client(self, notices: list[str]) -> SessionContext:
-        return SessionContext(next(self._actors), advisory=AdvisoryLocks(notices))
+        return SessionContext(self.parts.sessions.take_number(), advisory=AdvisoryLocks(notices))
 
     def begin(
         self,

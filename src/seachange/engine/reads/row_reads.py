@@ -178,8 +178,10 @@ class RowReads:
     def note_unique(self, table: Table, index: Index, key: Row) -> None:
         """A unique key was looked for, found or not."""
         if self._state.isolation is Isolation.SERIALIZABLE:
-            encoded = self._state.parts.write_plan(table).entry(index.id).unique_codec.encode(key)
-            self._state.read_set.add_keys(table.primary.id, [unique_hash(index.id, encoded)])
+            plan = self._state.parts.write_plan(table).entry(index.id)
+            # A foreign key may refer to the rows by a primary index that is under construction.
+            hash_key, codec = (entry_hash, plan.codec) if plan.holds_rows else (unique_hash, plan.unique_codec)
+            self._state.read_set.add_keys(table.primary.id, [hash_key(index.id, codec.encode(key))])
 
     def note_scan(self, table: Table, conditions: Sequence[Condition] = ()) -> None:
         """The rows of a table that meet the conditions were looked at, or looked for."""

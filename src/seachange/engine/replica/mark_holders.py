@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field, replace
 from itertools import islice
 
 from seachange.engine.replica.registry import Marks, OpenWriter
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.log import NodeRecord
+from seachange.model.sessions import SessionActivity, SessionRecord
 from seachange.runtime.process import name_process
 
 # A transaction that has used more tables than this is published as one that may have used any.
 _USED_MAX = 100
-# The length to which statements are published.
-_TEXT_MAX = 500
+# The length to which statements that change tables are published, and those of sessions.
+_TEXT_MAX, _SHOWN_MAX = 500, 200
+# How many sessions are published.
+_SESSIONS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,27 @@ def _lease(snapshot: Seq, writer: OpenWriter) -> Lease:
     return Lease(writer.name, snapshot, writer.since_us, writer.actor, used, changed)
 
 
-def encode_holders(marks: Marks) -> str:
+def encode_holders(marks: Marks, sessions: Iterable[SessionRecord] = ()) -> str:
     known = node_leases(marks)
     leases = [[lease.session, lease.snapshot, lease.since_us, lease.actor, lease.used] for lease in known.leases]
     published = {"head": known.head, "leases": leases, "process": name_process()}
     # Apart from the leases, in which earlier releases do not expect it.
     changed = [[place, lease.changed] for place, lease in enumerate(known.leases) if lease.changed]
-    return json.dumps({**published, "changed": changed} if changed else published)
+    if changed:
+        published["changed"] = changed
+    # Those that run something, or have a transaction open, before idle ones.
+    shown = sorted(sessions, key=lambda session: session.state is SessionActivity.IDLE)[:_SESSIONS_MAX]
+    if shown:
+        published["sessions"] = [astuple(replace(each, statement=each.statement[:_SHOWN_MAX])) for each in shown]
+    return json.dumps(published)
+
+
+def read_sessions(node: NodeRecord) -> tuple[SessionRecord, ...]:
+    """The sessions of another node, as of its last heartbeat; earlier releases publish none."""
+    published = json.loads(node.holders)
+    listed = published.get("sessions", ()) if isinstance(published, dict) else ()
+    records = (SessionRecord(*values) for values in listed)
+    return tuple(replace(record, state=SessionActivity(record.state)) for record in records)
 
 
 def read_leases(node: NodeRecord) -> NodeLeases:

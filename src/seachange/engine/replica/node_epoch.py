@@ -104,8 +104,12 @@ class NodeEpoch:
     def _send_beat(self, epoch: EpochState) -> None:
         marks = epoch.registry.marks()
         sent_us = self.parts.clock.steady_us()
-        self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks), self._pace.read())
+        published = encode_holders(marks, self.parts.sessions.records())
+        beat = self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, published, self._pace.read())
         epoch.beaten_us = sent_us
+        if beat.asked:
+            # On a thread of its own: a heartbeat waits for no session.
+            threading.Thread(target=self.parts.sessions.answer, args=(beat.asked,), daemon=True).start()
 
     def catch_up(self) -> None:
         """Afterwards this node has applied everything that was committed on any node before the call."""

@@ -11,8 +11,10 @@ from typing import Any
 
 from seachange.catalog.port import Catalog
 from seachange.engine.context.meters import Meters
+from seachange.engine.context.retention import Retention
 from seachange.engine.context.sequences import NodeSequences
 from seachange.engine.encode.write_plan import Row, WritePlan, compile_read, compile_write_plan
+from seachange.engine.replica.open_sessions import OpenSessions
 from seachange.model.ids import DescriptorId, Epoch, IndexId, LayoutId
 from seachange.model.schema.descriptor import Table
 from seachange.planner.rules.release import CURRENT
@@ -25,9 +27,11 @@ from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse
 
 _BITS = 36
+RETENTION_US = 24 * 3_600 * 1_000_000
 # Up to this many rows of an index are stored inline in the catalog; more become a sorted file.
 INLINE_ROWS_MAX = 5_000
 _PLANS_MAX = 4_096
+_SECRET_BYTES = 32
 # The folder for data that statements spill to disk.
 TEMPORARY = "tmp"
 
@@ -63,6 +67,7 @@ class NodeParts:
     rowids: RowIds = field(default_factory=RowIds)
     sorts: SortPool = field(default_factory=SortPool)
     inline_rows_max: int = INLINE_ROWS_MAX
+    sessions: OpenSessions = field(default_factory=OpenSessions)
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
     compaction_locks: CompactionLocks = field(init=False)
@@ -72,6 +77,8 @@ class NodeParts:
     release: int = CURRENT.number
     # The settings of the database's configuration file, for every session and job.
     settings: dict[str, str] = field(default_factory=dict)
+    # How long history is kept.
+    retention: Retention = field(default_factory=lambda: Retention(RETENTION_US))
     # The cache of the object store, for the tasks of Spark.
     cache: CacheOptions = CacheOptions()  # noqa: RUF009 - a value
     # Roles whose passwords are set in the environment of this process.
@@ -83,6 +90,10 @@ class NodeParts:
         self.sequences = NodeSequences(self.catalog)
         self.meters = Meters(self.clock)
         self.compaction_locks = CompactionLocks(self.catalog)
+
+    def shared_secret(self) -> bytes:
+        """The secret that all nodes of the database know."""
+        return bytes.fromhex(self.catalog.secret(self.entropy.token(_SECRET_BYTES).hex()))
 
     def close(self) -> None:
         self.catalog.close()

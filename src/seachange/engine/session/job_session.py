@@ -1,6 +1,7 @@
 """Jobs as statements of a session: they are run to their end, report progress, and end with the statement's cancel.
 
-**Invariant:** a statement that has begun a job returns when the job is over, with the error of a job that was reverted.
+**Invariant:** a statement that has begun a job returns when the job is over, with the error of a job that was reverted,
+or when it is ready and its publication is left to PUBLISH JOB.
 A job that can no longer be reverted goes on without the statement.
 """
 
@@ -21,7 +22,7 @@ from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.transaction.transaction_jobs import cancel_if_possible
-from seachange.model.jobs import FINISHED, JobId, JobRequest
+from seachange.model.jobs import FINISHED, JobId, JobRequest, JobStatus
 from seachange.model.locking import NO_SCOPE, LockOwner, QueueMode
 from seachange.model.statements import AlterTable, CreateIndex, DropIndex
 from seachange.planner.exclusion import Exclusion, ExclusionDecision
@@ -66,6 +67,8 @@ class JobStatement:
             self._node.jobs.let_go(job_id)
         if job is None or not job.is_finished:
             job = self.wait(job_id)
+        if job.status is JobStatus.READY:
+            self._notice(f"job {job_id} is ready: PUBLISH JOB {job_id} publishes it, CANCEL JOB {job_id} reverts it")
         answer(job)
 
     def wait(self, job_id: JobId) -> Job:
@@ -77,7 +80,7 @@ class JobStatement:
                 if record is None:
                     raise errors.UndefinedObject(kind="job", name=str(job_id))
                 job = read_job(record)
-                if record.status in FINISHED:
+                if record.status in FINISHED or record.status is JobStatus.READY:
                     return job
                 self._report(job)
             try:
@@ -111,8 +114,9 @@ class JobStatement:
             self._notice(f"waits for {self._name(job_id)}: {reason}")
             if cancels:
                 cancel_if_possible(self._node.parts.catalog, job_id)
-                self._node.jobs.wake()
             if not self._is_over(job_id):
+                # The process that has run it may be gone, and then the job is reverted here.
+                self._node.jobs.wake()
                 self._wait_behind(job_id, begun_us)
 
     def _wait_behind(self, job_id: JobId, begun_us: int) -> None:

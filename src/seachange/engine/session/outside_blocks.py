@@ -29,6 +29,8 @@ def _command_outside(statement: Parsed) -> str | None:
             return "DROP DATABASE"
         case statements.NeedlessStatement(outside_blocks=command):
             return command
+        case statements.ExportTable():
+            return "CALL seachange.export_iceberg"
         case statements.Vacuum():
             return "VACUUM"
         case statements.Discard(what="all"):

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from seachange import errors
+from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.engine.node.node import Node
 from seachange.engine.replica.schema_history import Relation, SchemaVersion
 from seachange.engine.transaction.transaction import Transaction
@@ -23,9 +24,10 @@ from seachange.model.ids import Seq, TableId
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.descriptor import Column, Index, Table
-from seachange.model.schema.pinned import pin_table, table_now
+from seachange.model.schema.pinned import pin_table, table_now, widened_columns
 from seachange.planner.known_schema import TableSize
 from seachange.sql.compile.target import missing_values
+from seachange.sql.parsing.mentions import Mentions
 from seachange.sql.port.port import ReadPort, SequencePort, TransactionPort, WritePort
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_as_of
@@ -44,22 +46,36 @@ class Pin:
     def __init__(self, text: str, then: SchemaVersion) -> None:
         self.text = text
         self._then = then
-        self._shown: dict[TableId, tuple[Table, Table]] = {}
+        self._shown: dict[tuple[TableId, frozenset[str]], tuple[Table, Table]] = {}
 
-    def show(self, now: Table) -> Table:
+    def show(self, now: Table, statement: Mentions) -> Table:
+        """A value that the type of then lacks is an error of statements that need the column."""
         then = self._then.by_id.get(now.id)
         if then is None:
             return now
-        held = self._shown.get(now.id)
+        wide = frozenset(name for name in widened_columns(now, then) if not statement.includes(name))
+        held = self._shown.get((now.id, wide))
         if held is None or held[0] is not now:
             # Plans are kept as long as their tables are the same.
-            held = self._shown[now.id] = (now, pin_table(now, then))
+            held = self._shown[now.id, wide] = (now, pin_table(now, then, wide))
         return held[1]
 
     def find(self, database: str, schema: str, name: str) -> TableId | None:
         """The table that had this name then."""
         found = self._then.within(database).by_name.get((schema, name))
         return found.id if found is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class PinOfStatement:
+    pin: Pin
+    statement: CurrentStatement
+
+    def show(self, now: Table) -> Table:
+        return self.pin.show(now, self.statement.mentions)
+
+    def find(self, database: str, schema: str, name: str) -> TableId | None:
+        return self.pin.find(database, schema, name)
 
 
 class Pins:
@@ -77,7 +93,7 @@ class Pins:
             return port
         if self._pin is None or self._pin.text != text:
             self._pin = Pin(text, self._schema(text, transaction))
-        return pinned(port, self._pin)
+        return pinned(port, PinOfStatement(self._pin, transaction.state.statement))
 
     def _schema(self, text: str, transaction: Transaction) -> SchemaVersion:
         try:

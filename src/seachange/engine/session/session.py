@@ -17,8 +17,11 @@ from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.context.statement_calls import NamedStatements, StatementCall, prepare_one
 from seachange.engine.context.statement_context import AUTOCOMMIT, SessionFacts
+from seachange.engine.imports.table_import import import_table
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY
+from seachange.engine.replica.open_sessions import EMBEDDED, ClientLink
+from seachange.engine.replica.temporary_relations import drop_text, temporary_relations
 from seachange.engine.session.admission import Admission
 from seachange.engine.session.block_jobs import BlockJobs
 from seachange.engine.session.cursors import CursorRows, OpenCursors
@@ -28,6 +31,7 @@ from seachange.engine.session.lock_table import lock_tables
 from seachange.engine.session.outside_blocks import check_inside_block
 from seachange.engine.session.pinned_port import Pins
 from seachange.engine.session.session_control import is_control, leaves_results, run_control
+from seachange.engine.session.session_monitor import SessionMonitor
 from seachange.engine.session.session_state import BlockState, TransactionStatus
 from seachange.engine.session.session_transactions import SessionTransactions
 from seachange.engine.session.statement_guard import Guard
@@ -38,8 +42,18 @@ from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
+from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements import CopyStream, ExecutePrepared, FetchCursor, LockTables, NeedlessStatement, Vacuum
+from seachange.model.statements import (
+    CopyStream,
+    ExecutePrepared,
+    ExportTable,
+    FetchCursor,
+    ImportTable,
+    LockTables,
+    NeedlessStatement,
+    Vacuum,
+)
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.copy.copy import CopyIn, copy_out
 from seachange.sql.copy.copy_text import CopyFormat, stream_format
@@ -52,7 +66,6 @@ from seachange.sql.run.describe import Description, describe, plain_columns
 from seachange.sql.run.execute import Prepared, prepare_pattern
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.settings import READ_ONLY
-from seachange.storage.plan import quote
 from seachange.storage.spill_file import Spool
 from seachange.values.types import SqlType
 
@@ -65,10 +78,8 @@ class Session:
         node: Node,
         user: str = "seachange",
         database: str = "seachange",
-        report: Callable[[str], bool] = lambda notice: False,
+        link: ClientLink = EMBEDDED,
     ) -> None:
-        """`report` shows the client a notice before the end of its statement, if it can: what the statement waits for,
-        or how far it is. It never waits and never fails."""
         self.node = node
         self.user = user
         self.database = database
@@ -79,8 +90,6 @@ class Session:
         self.cursors = OpenCursors()
         # The owner of the session's locks, and what interrupts its statements.
         self.client = node.new_client(self.notices)
-        # Whether the client has asked to end what it sent last.
-        self.is_interrupted = False
         self._duck = DuckSession(node.duck.cursor(), {"session_database": database})
         self._state = BlockState()
         self._admission = Admission(node, user, database, self.client, self.settings, self._state)
@@ -88,7 +97,7 @@ class Session:
             user, database, self.client.actor, self.settings, self._admission.check_setting, self.prepared
         )
         self._guard = Guard(node, self.client, self._duck, self.settings)
-        self._jobs = SessionJobs(node, facts, self.client, self.notices, report)
+        self._jobs = SessionJobs(node, facts, self.client, self.notices, link.report)
         self._transactions = SessionTransactions(
             node,
             facts,
@@ -107,9 +116,16 @@ class Session:
         self._block = TransactionBlock(
             self._state, self._transactions, self._runner, self.settings, self.client, self.cursors, self.notices
         )
+        now_us = node.parts.clock.wall_us()
+        self.monitor = SessionMonitor(
+            self.client.actor, user, database, now_us, link, self._guard, self._state, self.settings
+        )
+        node.parts.sessions.open(self.client.actor, self.monitor)
 
     def close(self) -> None:
         self.rollback()
+        # A session that was ended runs its own last statements.
+        self._guard.ending = None
         # The mode of the client must not refuse the session's own writes.
         self.settings.set(READ_ONLY, "off")
         self.drop_temporary()
@@ -117,12 +133,14 @@ class Session:
         self._admission.end()
         self.node.retention.leave(self.settings)
         self._duck.close()
+        self.node.parts.sessions.close(self.client.actor)
 
     def drop_temporary(self) -> None:
-        """Drops the temporary tables of the session; if that fails, other nodes do it once this node has ended."""
+        """Drops the temporary relations of the session; if that fails, other nodes do it once this node has ended."""
         with suppress(errors.Error):
-            for name in self.client.temporary.names(self.node.epoch.schemas.newest.by_id.values()):
-                self.execute(f"drop table if exists {OWN_SCHEMA}.{quote(name)} cascade")
+            for found in temporary_relations(self.node.epoch.schemas.newest):
+                if found.schema == self.client.temporary.schema:
+                    self.execute(drop_text(OWN_SCHEMA, found))
 
     def check_login(self) -> None:
         """Whether the role exists and may log in, and whether the database exists."""
@@ -137,13 +155,16 @@ class Session:
     def interrupt(self) -> None:
         """Cancels the running statement, and those that came with it and have not begun; may be called from another
         thread."""
-        # First: if the running statement ends before it sees the interrupt, the next one checks this.
-        self.is_interrupted = True
-        self._guard.interrupt()
+        self.monitor.interrupt()
+
+    def _check_open(self) -> None:
+        if self._guard.ending is not None:
+            self._block.rollback()
+            raise self._guard.ending
 
     def check_cancelled(self) -> None:
         """Between two statements that came together: a transaction block fails with the one that is not begun."""
-        if self.is_interrupted:
+        if self.monitor.is_interrupted:
             self.mark_failed()
             raise errors.QueryCanceled(reason="user request")
 
@@ -174,7 +195,7 @@ class Session:
 
     def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
         """Runs every statement of the text. Without BEGIN, the text is one transaction."""
-        self.is_interrupted = False
+        self.monitor.is_interrupted = False
         try:
             prepared = self.prepare(text) if values else self.prepare_text(text)
         except errors.Error:
@@ -219,10 +240,12 @@ class Session:
                 self.check_cancelled()
                 if results:
                     transaction.start_statement()
-                with self._guard.statement(statement.command):
+                with self._guard.statement(statement.command, statement.text):
+                    self._check_open()
                     check_inside_block(statement.parsed)
                     call = StatementCall(statement, values, following=self._joinable(prepared[number:]))
-                    results.append(self._runner.run(call, transaction))
+                    with statement.origin:
+                        results.append(self._runner.run(call, transaction))
 
         self._loop.commit(work)
 
@@ -236,7 +259,8 @@ class Session:
         """Rows of a query go to `sink` while it runs, if they are many: then the result has none. `following` are the
         statements after it in the same message."""
         call = StatementCall(prepared, values, sink, self._joinable(following))
-        with self._guard.statement(prepared.command):
+        with prepared.origin, self._guard.statement(prepared.command, prepared.text):
+            self._check_open()
             if self._state.status is TransactionStatus.OPEN:
                 self._check_inside_block(prepared)
             if is_control(prepared.parsed):
@@ -314,9 +338,10 @@ class Session:
         """The types of a statement's parameters, with those that are known, and of its columns if `rows`."""
         parsed = prepared.parsed
         if isinstance(parsed, TreeStatement):
-            return self.in_transaction(
-                lambda transaction: self._describe(prepared, transaction, types, rows), True, looks_only=True
-            )
+            with prepared.origin:
+                return self.in_transaction(
+                    lambda transaction: self._describe(prepared, transaction, types, rows), True, looks_only=True
+                )
         # Begins no transaction: the statement may set the mode of the next one, or end one that has failed.
         return Description((), self._control_columns(parsed))
 
@@ -351,6 +376,7 @@ class Session:
     def in_transaction(self, work: Callable[[Transaction], T], repeatable: bool = False, looks_only: bool = False) -> T:
         """Runs in the open transaction; an error makes it a failed one. Outside, in autocommit, and again after a
         conflict if the work is `repeatable`. `looks_only`: it reads descriptors at most."""
+        self._check_open()
         if self._state.status is TransactionStatus.FAILED:
             raise errors.InFailedTransaction()
         with self._guard.statement():
@@ -372,6 +398,23 @@ class Session:
             for table in tables:
                 self._loop.commit(partial(await_table_locks, table), may_write=False)
                 maintain(self.node, table, statement.full, self.settings.for_jobs(), self._jobs.statement())
+
+    def import_table(self, statement: ImportTable) -> None:
+        def load(transaction: Transaction) -> int:
+            return import_table(transaction, self._duck, statement, self.settings.for_jobs(), self.notices)
+
+        self.in_transaction(load, repeatable=True)
+
+    def export_table(self, statement: ExportTable) -> None:
+        """As of the newest commit, which the transaction need not see."""
+
+        def find(transaction: Transaction) -> Table:
+            found = transaction.port.names.table(statement.table.schema, statement.table.name)
+            transaction.state.rights.check_access(found, "SELECT")
+            return found
+
+        exported = self.node.exports.export(self.in_transaction(find, looks_only=True).id)
+        self.notices.append(f"snapshot {exported.snapshot} of {statement.table} is in {exported.address}")
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
         self.in_transaction(lambda transaction: transaction.set_constraints(names, deferred))
@@ -410,6 +453,7 @@ class Session:
 
     def commit(self) -> bool:
         """False if there was a failed transaction, which has been rolled back."""
+        self._check_open()
         return self._block.commit()
 
     def rollback(self) -> None:

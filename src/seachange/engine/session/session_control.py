@@ -95,6 +95,12 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         case statements.Vacuum():
             session.vacuum(statement)
             return Result("VACUUM")
+        case statements.ImportTable():
+            session.import_table(statement)
+            return Result("CALL")
+        case statements.ExportTable():
+            session.export_table(statement)
+            return Result("CALL")
         case statements.NeedlessStatement(tag):
             session.check_needs(statement)
             return Result(tag)

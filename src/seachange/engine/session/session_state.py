@@ -12,7 +12,7 @@ from seachange.engine.session.cursors import OpenCursors
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.statements import LockTables, NeedlessStatement, Vacuum
+from seachange.model.statements import ExportTable, ImportTable, LockTables, NeedlessStatement, Vacuum
 from seachange.sql.port.result import Result
 from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.session_settings import SessionSettings
@@ -78,6 +78,10 @@ class SessionState(Protocol):
         """42501 unless the role has what the statement requires."""
 
     def vacuum(self, statement: Vacuum) -> None: ...
+
+    def import_table(self, statement: ImportTable) -> None: ...
+
+    def export_table(self, statement: ExportTable) -> None: ...
 
     def lock_tables(self, statement: LockTables) -> None: ...
 

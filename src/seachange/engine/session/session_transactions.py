@@ -12,9 +12,9 @@ from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.session.admission import Admission
-from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.session_state import BlockState, TransactionStatus
 from seachange.engine.session.statement_guard import Guard
+from seachange.engine.transaction.enum_labels import labelled
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation

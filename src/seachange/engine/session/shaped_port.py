@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.replica.schema_history import Relation
-from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.pinned_port import find_pinned, pinned
+from seachange.engine.transaction.enum_labels import labelled
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import TableId
 from seachange.model.schema.descriptor import Table

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from seachange import errors
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.runtime.interruption import InterruptedBy
@@ -30,6 +31,12 @@ class Guard:
         self._is_settled = False
         # When the running statement was first asked to end; 0 if it was not.
         self._interrupted_us = 0
+        # Why the session has been ended by another one; it accepts nothing any more.
+        self.ending: errors.Error | None = None
+        # The statement that runs, or the last one, when it began, and when it or the session began to wait.
+        self.text = ""
+        self.began_us = 0
+        self._ended_us = node.parts.clock.wall_us()
 
     @property
     def is_settled(self) -> bool:
@@ -55,14 +62,28 @@ class Guard:
         self._duck.interrupt()
         self._node.epoch.locks.cancel(self._client.actor)
 
-    def statement(self, command: str = "") -> AbstractContextManager[None]:
+    @property
+    def is_running(self) -> bool:
+        return self._is_entered
+
+    @property
+    def changed_us(self) -> int:
+        """Since when a statement runs, or none does."""
+        return self.began_us if self._is_entered else self._ended_us
+
+    def end(self, problem: errors.Error) -> None:
+        """Ends the running statement, and lets none begin; called from another thread."""
+        self.ending = problem
+        self.interrupt()
+
+    def statement(self, command: str = "", text: str = "") -> AbstractContextManager[None]:
         """Around a statement; within another one, part of that."""
-        return _WITHIN if self._is_entered else self._guarded(command)
+        return _WITHIN if self._is_entered else self._guarded(command, text)
 
     @contextmanager
-    def _guarded(self, command: str) -> Iterator[None]:
+    def _guarded(self, command: str, text: str) -> Iterator[None]:
         try:
-            self._enter()
+            self._enter(text)
             with (
                 self._node.parts.meters.statement(command),
                 self._watched(),
@@ -70,6 +91,10 @@ class Guard:
                 InterruptedBy(self._client.interrupts.check_end),
             ):
                 yield
+        except errors.QueryCanceled:
+            if self.ending is not None:
+                raise self.ending from None
+            raise
         finally:
             self._leave()
             # The rows of a statement that has ended are not kept until the next one.
@@ -80,18 +105,20 @@ class Guard:
         if len(text) <= KEPT_CHARS_MAX or self._is_entered:
             return prepare(text)
         try:
-            self._enter()
+            self._enter(text)
             with self._watched(), InterruptedBy(self._client.interrupts.check_end):
                 return prepare(text)
         finally:
             self._leave()
 
-    def _enter(self) -> None:
+    def _enter(self, text: str) -> None:
         self._interrupted_us = 0
+        self.text, self.began_us = text or self.text, self._node.parts.clock.wall_us()
         self._is_entered, self._is_settled = True, False
         self._client.interrupts.clear()
 
     def _leave(self) -> None:
+        self._ended_us = self._node.parts.clock.wall_us()
         self._is_entered = False
         self._interrupted_us = 0
 

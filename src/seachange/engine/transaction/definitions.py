@@ -49,8 +49,9 @@ class Definitions:
         else:
             buffer.expect(after, seq)
 
-    def revive(self, dropped: Table, after: Table) -> None:
-        self._refuse_lost_values(dropped)
+    def revive(self, dropped: Descriptor, after: Descriptor) -> None:
+        if isinstance(dropped, Table):
+            self._refuse_lost_values(dropped)
         self.declare(None, after)
         self.state.pending.revive(dropped, after)
 

@@ -28,7 +28,6 @@ from seachange.engine.transaction.rebase_rows import (
     Move,
     carry,
     check_converted,
-    drawn_places,
     refused,
 )
 from seachange.model.ids import ColumnId, Seq
@@ -36,7 +35,6 @@ from seachange.model.scan import Scan
 from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.segments import SegmentKind
-from seachange.model.states import State
 from seachange.sql.duck.default_text import is_drawn
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import as_stored, stored_output
@@ -148,9 +146,8 @@ class StagedPairs:
             self._convert(before, span)
             if span[-1].primary.id != before.primary.id:
                 self._find_again(at)
-        lacking = [column for column in self._move.lacking if column.generated is None]
-        if lacking:
-            self._fill(lacking, at)
+        for has_values, lacking in self._move.filled():
+            self._fill(lacking, at, has_values)
 
     def _convert(self, before: Table, span: Sequence[Table]) -> None:
         """The columns of the last version: computed ones by its expressions and those in between."""
@@ -278,7 +275,7 @@ class StagedPairs:
         if self.table.primary.key != self._move.old.primary.key:
             known = " AND ".join(f"{old_name(c)} IS NOT NULL" for c in self.table.primary.key)
             self._keep(f"SELECT * REPLACE (had AND {known} AS had) FROM {self.name} WHERE has OR {known}")  # noqa: S608
-        drawn = list(drawn_places(self._move, self.table).values())
+        drawn = list(self._move.drawn_places(self.table).values())
         scan, same = self._committed(drawn, at)
         sql = f"SELECT 1 FROM {self.name} p ANTI JOIN ({scan.sql}) s ON {same} WHERE p.had LIMIT 1"  # noqa: S608
         if self._sorter.ask(sql, scan):
@@ -298,9 +295,8 @@ class StagedPairs:
         fixed = ", ".join(f"p.{name}" for name in _FIXED.split(", "))
         self._keep(f"SELECT {fixed}, {shown} FROM {self.name} p {joins}", *scans)  # noqa: S608 - named by id
 
-    def _fill(self, lacking: Sequence[Column], at: Seq) -> None:
-        """Columns that have come: as committed, for a row that is there, else a default."""
-        is_seen = any(column.state is State.PUBLIC for column in lacking)
+    def _fill(self, lacking: Sequence[Column], at: Seq, is_seen: bool) -> None:
+        """Columns that have come: as committed, for a row that is there, if `is_seen`, else a default."""
         scan, same = self._committed(lacking, at) if is_seen else (Scan("", {}, {}), "")
         known = f"s.{column_name(self.table.primary.key[0])} IS NOT NULL" if is_seen else "false"
         seen = f" LEFT JOIN ({scan.sql}) s ON {same}" if is_seen else ""

@@ -78,7 +78,43 @@ class Move:
     def lacking(self) -> list[Column]:
         """The columns that the rows have no, or other, values for, and that are not computed."""
         computed = self.computed
-        return [column for column in self.now.columns if column.id not in computed and is_lacking(column, self.old)]
+        return [column for column in self.now.columns if column.id not in computed and self._is_lacking(column)]
+
+    def _is_lacking(self, column: Column) -> bool:
+        before = self.old.column_by_id.get(column.id)
+        if before is not None:
+            # What a writer has drawn for a row that was there, others may have seen otherwise by now.
+            return is_drawn_unseen(before) and self._has_values(column)
+        has_value = column.default is not None or column.generated is not None or column.identity is not None
+        return (has_value or column.is_row_id) and not column.virtual and column.frozen is None
+
+    def _has_values(self, column: Column) -> bool:
+        """Whether committed rows have values of a column that the old version did not show."""
+        return column.state is State.PUBLIC or column.id in self._stored
+
+    @property
+    def _stored(self) -> frozenset[ColumnId]:
+        """The hidden columns whose values were drawn, once and for all, when the rows were written again on the way."""
+        ends = [span[-1] for before, span in self.spans() if span[-1].primary.id != before.primary.id]
+        return frozenset(column.id for table in ends for column in table.columns if is_drawn_unseen(column))
+
+    def filled(self) -> Iterator[tuple[bool, list[Column]]]:
+        """The columns that are lacking and not generated, by whether committed rows have values of them."""
+        lacking = [column for column in self.lacking if column.generated is None]
+        for has_values in (True, False):
+            columns = [column for column in lacking if self._has_values(column) is has_values]
+            if columns:
+                yield has_values, columns
+
+    def drawn_places(self, now: Table) -> dict[int, Column]:
+        """The columns, by position, of which each row of a new primary index has a value of its own, in the version on
+        the way with which it has become the primary one."""
+        lacking = {column.id for column in self.lacking}
+        return {
+            place: column
+            for place, column in enumerate(now.columns)
+            if is_drawn_unseen(column) or (column.state is State.PUBLIC and column.id in lacking)
+        }
 
     @property
     def absent(self) -> frozenset[ColumnId]:
@@ -98,7 +134,9 @@ class Move:
 
     def as_read(self, table: Table) -> Table:
         """A version on the way that knows the layouts of all rows that are committed by now."""
-        return replace(table, layouts=self.now.layouts)
+        later = (layout for layout in self.now.layouts if layout.id not in table.layout_by_id)
+        # A later one may lack columns of its key: its own stays the last.
+        return replace(table, layouts=(*later, *table.layouts))
 
     def spans(self) -> Iterator[tuple[Table, Sequence[Table]]]:
         """The versions in runs, each with the version before it, of which all but the last end where another index has
@@ -131,11 +169,10 @@ class Pair:
 def rebase_rows(txn: TransactionState, buffer: IndexBuffer, move: Move, at: Seq) -> list[Pair]:
     """As the new version is at `at`, which the node has applied."""
     pairs = _bring(txn, list(_pairs(txn, move, buffer)), move, at, ROW_GONE)
-    lacking = [column for column in move.lacking if column.generated is None]
-    if lacking:
+    for has_values, lacking in move.filled():
         # A sequence may be as new as its column.
         with txn.snapshot.reading_at(at):
-            pairs = _filled(txn, pairs, move.now, lacking, at)
+            pairs = _filled(txn, pairs, move.now, lacking, at if has_values else None)
     return pairs
 
 
@@ -150,21 +187,12 @@ def _bring(txn: TransactionState, pairs: list[Pair], move: Move, at: Seq, gone: 
     return pairs
 
 
-def drawn_places(move: Move, now: Table) -> dict[int, Column]:
-    """The columns, by position, of which each row of a new primary index has a value of its own."""
-    return {
-        place: column
-        for place, column in enumerate(now.columns)
-        if column.state is State.PUBLIC and column.id not in move.computed and is_lacking(column, move.old)
-    }
-
-
 def _find_again(
     txn: TransactionState, pairs: Sequence[Pair], move: Move, now: Table, at: Seq, gone: Refused
 ) -> list[Pair]:
     """Another primary index knows nothing of what was written before it came: a row that it does not have would be
     back with the commit. One that was written since is a conflict. What was drawn for a row is known from there."""
-    drawn, table = drawn_places(move, now), move.as_read(now)
+    drawn, table = move.drawn_places(now), move.as_read(now)
     found = []
     for pair in txn.client.interrupts.each(_keyed(pairs, now)):
         seen = _seen(txn, table, pair.old, at) if pair.old is not None else None
@@ -296,19 +324,12 @@ def check_converted(txn: TransactionState, now: Table, failed: Failures) -> None
 # Values that are in no row of the buffer.
 
 
-def is_lacking(column: Column, old: Table) -> bool:
-    before = old.column_by_id.get(column.id)
-    if before is not None:
-        # What a writer has drawn for a row that was there, others may have seen otherwise by now.
-        return is_drawn_unseen(before) and column.state is State.PUBLIC
-    has_value = column.default is not None or column.generated is not None or column.identity is not None
-    return (has_value or column.is_row_id) and not column.virtual and column.frozen is None
-
-
-def _filled(txn: TransactionState, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
-    seen = any(column.state is State.PUBLIC for column in lacking)
+def _filled(
+    txn: TransactionState, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq | None
+) -> list[Pair]:
+    """`at`: as of when rows that are there have values; None if they have none."""
     known = [
-        _seen(txn, now, pair.old, at) if pair.old is not None and seen else None
+        _seen(txn, now, pair.old, at) if pair.old is not None and at is not None else None
         for pair in txn.client.interrupts.each(pairs)
     ]
     # All values of a column at once: some are computed by a query.

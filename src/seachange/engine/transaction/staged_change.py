@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.changer.job import Job
+from seachange.engine.buffer.declarations import AddedConstraint
 from seachange.engine.buffer.row_locks import claim_key
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
@@ -20,6 +21,7 @@ from seachange.engine.constraints.uncommitted import key_of
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.block_stages import follow_children, note_children
+from seachange.engine.transaction.change_history import plan_change
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.own_rows import has_own_rows
 from seachange.engine.transaction.past_rows import copy_drawn, copy_rows, note_changed, rows_to_copy, show_copy
@@ -51,6 +53,7 @@ from seachange.pipeline.kernels.overlay import BlockWrites, OwnWrites
 from seachange.planner.block_plan import first_stages, has_children, keep_targets, touched_by
 from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, progress_after
+from seachange.planner.strategy import Cost
 from seachange.runtime.faults import reach
 
 
@@ -66,6 +69,9 @@ class StagedChanges:
         if not self.state.mode.autocommit:
             self.state.block.note(change)
             self.state.changed.update(dict.fromkeys(touched_by(change), text))
+
+    def record(self, text: str, cost: Cost) -> None:
+        self.state.block.note_planned(plan_change(self.state, text, cost))
 
     def may_be_filled(self, table_ids: Collection[TableId]) -> bool:
         if self.state.isolation is not Isolation.READ_COMMITTED:
@@ -197,8 +203,10 @@ class StagedChanges:
             since = job.converted_at if is_computed else job.validated_at
             if key is not None and since is not None:
                 declared.changed.setdefault(key, since)
-                lost = "" if target.goal is not Goal.TRANSIENT else self._lost_values(job.change)
-                declared.constraints[key] = lost or self._describe_violation(target.element)
+                is_transient = target.goal is Goal.TRANSIENT
+                lost = self._lost_values(job.change) if is_transient else ""
+                message = lost or self._describe_violation(target.element)
+                declared.constraints[key] = AddedConstraint(target.element, message, is_transient)
 
     def _lost_values(self, change: Change) -> str:
         """The enum values that a constraint keeps out of rows until they are dropped."""

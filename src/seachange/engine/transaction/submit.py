@@ -24,11 +24,13 @@ from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.constraints.uncommitted import (
     committed_violation,
     concurrent_violation,
+    dropped_constraints,
     is_uncommitted,
     recorded,
 )
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
+from seachange.engine.transaction.change_history import encode_history
 from seachange.engine.transaction.look_again import LOOKS_MAX, forget_committed, look_again
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.soft_keys import SoftKeys
@@ -134,7 +136,9 @@ def _add_declared(txn: TransactionState, draft: _Draft) -> None:
             draft.writes[unsaid_hash(ObjectKind.DATABASE.value, created.name, created.name)] = txn.epoch.applied
         elif isinstance(created, SchemaObject):
             draft.writes[unsaid_hash(ObjectKind.SCHEMA.value, created.database, created.name)] = txn.epoch.applied
-    for keys in (txn.write_locks.writes, txn.declared.changed):
+    dropped = dropped_constraints(txn)
+    changed = {key: base for key, base in txn.declared.changed.items() if key not in dropped}
+    for keys in (txn.write_locks.writes, changed):
         for key, base in keys.items():
             draft.writes[key] = min(base, draft.writes.get(key, base))
 
@@ -380,6 +384,7 @@ def _with_definitions(txn: TransactionState, rows: CommitRequest) -> CommitReque
         descriptors=changes,
         raises=tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in fenced),
         generations=txn.pending.new_indexes(),
+        change=encode_history(txn),
     )
 
 

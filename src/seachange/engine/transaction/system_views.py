@@ -15,12 +15,13 @@ from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.locks.lock_details import mode_name, name_party
-from seachange.engine.locks.lock_graph import Party, find_edges
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import Lease, leases_of, node_leases
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.transaction.change_rows import change_rows
 from seachange.engine.transaction.hidden_work import measure_hidden_work
+from seachange.engine.transaction.shown_sessions import Sessions, find_waits
 from seachange.engine.transaction.table_changers import Changers, find_changers
 from seachange.iceberg.obstacles import find_obstacle
 from seachange.iceberg.options import read_options
@@ -32,7 +33,9 @@ from seachange.model.pace import Pace
 from seachange.model.schema.actor import Actor
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import Segment, SegmentKind
+from seachange.model.sessions import SessionRequest, ShownSession
 from seachange.sql.compile.system_relations import without_private
+from seachange.sql.pgcatalog.scan import HIDDEN
 
 Row = tuple[Any, ...]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -71,6 +74,19 @@ class SystemViews:
 
     def shown_locks(self) -> list[ShownLock]:
         return self.state.epoch.tables.shown(table.id for table in self.state.schema.tables())
+
+    def shown_sessions(self) -> list[ShownSession]:
+        return list(self._sessions.shown())
+
+    def blockers(self, session: int) -> tuple[int, ...]:
+        return self._sessions.blockers(session)
+
+    def ask_session(self, session: int, request: SessionRequest) -> bool:
+        return self._sessions.ask(session, request)
+
+    @property
+    def _sessions(self) -> Sessions:
+        return Sessions(self.state.parts, self.state.epoch, self.state.rights.actor)
 
 
 def _moment(timestamp_us: int) -> dt.datetime:
@@ -199,17 +215,25 @@ def _waits(source: _Source) -> Iterator[Row]:
     """Sessions that wait: those of this node, and those of other nodes as far as they are published."""
     parts, epoch = source.parts, source.epoch
     names = {node.epoch: node.name for node in parts.catalog.nodes()}
-    queues, local = parts.catalog.lock_queues(), epoch.locks.waits_for()
-    waits = {Party(wait.epoch, wait.actor): (wait.strength, wait.key) for wait in queues.waits}
-    for actor in local:
-        # The lock itself, and not the key under which the wait is published.
-        if (wait := epoch.locks.wait_of(actor)) is not None:
-            waits[Party(epoch.epoch, actor)] = wait
-    edges = find_edges(queues, local, epoch.epoch)
+    waits, edges = find_waits(parts, epoch)
     for party, (mode, key) in sorted(waits.items()):
         others = ", ".join(name_party(other, party.epoch) for other in sorted(edges.get(party, ())))
         place = (names.get(party.epoch), party.epoch, f"session {party.actor}")
         yield (*place, mode_name(mode), epoch.describe_key(key), others or None)
+
+
+def _sessions(source: _Source) -> Iterator[Row]:
+    for shown in Sessions(source.parts, source.epoch, source.actor).shown():
+        record = shown.record
+        who = (shown.node, shown.epoch, f"session {record.number}", record.number, record.role, record.database)
+        if not shown.is_seen:
+            yield (*who, *(None,) * 10, HIDDEN)
+            continue
+        client = (record.application, record.address or None, record.port if record.address else None)
+        began = (record.began_us, record.transaction_us, record.statement_us, record.changed_us)
+        moments = (_moment(moment) if moment else None for moment in began)
+        blockers = ", ".join(map(str, shown.blocked_by)) or None
+        yield (*who, *client, *moments, record.state.value, shown.waits_for, blockers, record.statement)
 
 
 def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
@@ -295,6 +319,10 @@ def _cache(source: _Source) -> Iterator[Row]:
         yield astuple(facts)
 
 
+def _changes(source: _Source) -> Iterator[Row]:
+    return change_rows(source.parts, source.epoch, source.database, source.actor)
+
+
 def _events(source: _Source) -> Iterator[Row]:
     for event in source.parts.catalog.events():
         yield (_moment(event.timestamp_us), event.job_id or None, event.seq, event.text)
@@ -323,8 +351,10 @@ def _iceberg_tables(source: _Source) -> Iterator[Row]:
 _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "jobs": _jobs,
     "job_stages": _job_stages,
+    "changes": _changes,
     "leases": _leases,
     "waits": _waits,
+    "sessions": _sessions,
     "nodes": _nodes,
     "descriptors": _descriptors,
     "layouts": _layouts,

@@ -9,11 +9,13 @@ from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.changer.job import Job, job_change, read_job
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.transaction.change_history import plan_change
 from seachange.model.ids import DescriptorId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress
+from seachange.planner.strategy import Cost
 from seachange.storage.keys import change_hash
 
 
@@ -50,7 +52,9 @@ class TransactionJobs:
             raise errors.InsufficientPrivilege(detail="permission denied: only superusers change jobs")
         ask_job(self.state.parts.catalog, job_id, request)
 
-    def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
+    def launch(
+        self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool, cost: Cost
+    ) -> JobId:
         """The rest of a plan becomes a job when this transaction commits."""
         job = self.state.mode.queued
         if job is None:
@@ -67,6 +71,7 @@ class TransactionJobs:
             waiting="",
             drain_ms=self.state.mode.drain_ms,
             settings=self.state.mode.job_settings,
+            planned=None if passed else plan_change(self.state, statement, cost),
         )
         # It may begin with a wait, and publish nothing yet.
         for id_ in job.descriptors:
@@ -85,10 +90,23 @@ def ask_job(catalog: Catalog, job_id: JobId, request: JobRequest) -> None:
     record = _find(catalog, job_id)
     if request is JobRequest.CANCEL:
         _cancel(catalog, record)
+    elif record.status not in FINISHED and (reason := _unfit(record, request)) is not None:
+        raise errors.NotInPrerequisiteState(detail=f"job {job_id} {reason}")
     elif record.status not in FINISHED and read_job(record).owner is not None:
         raise errors.NotInPrerequisiteState(detail=f"job {job_id} belongs to a transaction block, and ends with it")
     elif record.status is JobStatus.REVERTING or not catalog.request_job(job_id, request):
         raise _refusal(_find(catalog, job_id))
+
+
+def _unfit(record: JobRecord, request: JobRequest) -> str | None:
+    """Why a job cannot be asked for something in its state."""
+    if record.status is JobStatus.READY and request is not JobRequest.PUBLISH:
+        return "is ready: it can be published or cancelled"
+    if request is not JobRequest.PUBLISH:
+        return None
+    if record.status is JobStatus.PAUSED:
+        return "is paused: resume it first"
+    return None if read_job(record).is_postponed else "is not held back: it publishes its change when it is done"
 
 
 def _cancel(catalog: Catalog, record: JobRecord) -> None:

@@ -87,14 +87,16 @@ def _replaced(txn: TransactionState, upto: Seq) -> Seq | None:
 
 def read_successors(txn: TransactionState, upto: Seq) -> dict[IndexId, list[tuple[Seq, IndexId | None]]]:
     """By the primary index of a table that was read: those that took its place up to a sequence, each with the
-    publication that made it so."""
+    sequence from which on what is written there is a conflict: the publication that made it so; behind it, if that was
+    a child transaction of this one."""
     if not txn.read_set.indexes or txn.snapshot.seq == upto:
         return {}
     found = {}
     for table in txn.epoch.schema(txn.snapshot.seq).by_id.values():
-        if table.primary.id in txn.read_set.indexes and not txn.pending.changes(table):
+        if table.primary.id in txn.read_set.indexes:
             later = txn.epoch.schemas.primaries(table.id, txn.snapshot.seq, upto)
-            later = [(seq, index_id) for seq, index_id in later if index_id != table.primary.id]
+            own = int(txn.pending.changes(table))
+            later = [(Seq(seq + own), index_id) for seq, index_id in later if index_id != table.primary.id]
             if later:
                 found[table.primary.id] = later
     return found

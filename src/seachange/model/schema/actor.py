@@ -44,6 +44,9 @@ class Actor:
         return any(held.role in self.roles and privilege in held.grantable for held in access.privileges)
 
 
+# The role of PostgreSQL whose members may read files of the server. It cannot log in, and only superusers grant it.
+READ_SERVER_FILES = "pg_read_server_files"
+
 # The bootstrap superuser, which owns everything at first; used where no role is given.
 ROOT = Actor()
 
@@ -53,7 +56,7 @@ def find_roles(objects: Iterable[Descriptor]) -> dict[str, Role]:
 
 
 def role_exists(name: str, roles: Mapping[str, Role]) -> bool:
-    return name == DEFAULT_ROLE or name in roles
+    return name in (DEFAULT_ROLE, READ_SERVER_FILES) or name in roles
 
 
 def actor_of(name: str, roles: Mapping[str, Role]) -> Actor:

@@ -24,9 +24,17 @@ class PinnedTable(Table):
     now: Table | None = None
 
 
-def pin_table(now: Table, then: Table) -> Table:
-    """The table itself if its shape has not changed."""
-    columns = tuple(_pin_column(column, now, then) for column in now.columns)
+def widened_columns(now: Table, then: Table) -> frozenset[str]:
+    """The names of columns whose type of now has values that the one of then lacks."""
+    known = ((column, now.column_by_id.get(column.id)) for column in then.visible_columns)
+    return frozenset(
+        column.name for column, own in known if own is not None and _shown_type(column.type, own.type) != own.type
+    )
+
+
+def pin_table(now: Table, then: Table, wide: frozenset[str] = frozenset()) -> Table:
+    """The table itself if its shape has not changed. Columns of names in `wide` have their types of now."""
+    columns = tuple(_pin_column(column, now, then, wide) for column in now.columns)
     if columns == now.columns and then.name == now.name:
         return now
     return pinned_with(now, columns=columns, name=then.name)
@@ -42,12 +50,13 @@ def table_now(table: Table) -> Table:
     return table.now if isinstance(table, PinnedTable) and table.now is not None else table
 
 
-def _pin_column(column: Column, now: Table, then: Table) -> Column:
+def _pin_column(column: Column, now: Table, then: Table, wide: frozenset[str]) -> Column:
     if column not in now.visible_columns:
         return column
     known = then.column_by_id.get(column.id)
     if known is not None and known in then.visible_columns:
-        return replace(column, name=known.name, type=_shown_type(known.type, column.type))
+        type_ = column.type if known.name in wide else _shown_type(known.type, column.type)
+        return replace(column, name=known.name, type=type_)
     return column if has_taken_place(column, now, then) else replace(column, state=State.WRITE_ONLY)
 
 

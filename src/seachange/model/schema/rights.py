@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access, RolePrivileges
-from seachange.model.schema.actor import ROOT, Actor, actor_of, memberships, role_exists
+from seachange.model.schema.actor import READ_SERVER_FILES, ROOT, Actor, actor_of, memberships, role_exists
 from seachange.model.schema.objects import Descriptor, Role
 
 # Besides the privileges that can be granted.
@@ -125,7 +125,7 @@ def may_administer(actor: Actor, granted: str, roles: Mapping[str, Role]) -> boo
     own = roles.get(actor.user)
     if actor.superuser or (own is not None and granted in own.admin_of):
         return True
-    is_superuser = granted == DEFAULT_ROLE or (granted in roles and roles[granted].superuser)
+    is_superuser = granted in (DEFAULT_ROLE, READ_SERVER_FILES) or (granted in roles and roles[granted].superuser)
     return actor.create_role and not is_superuser
 
 

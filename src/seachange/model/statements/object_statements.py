@@ -107,6 +107,14 @@ class UndropTable:
     table: RelationName
 
 
+@dataclass(frozen=True, slots=True)
+class RevertChange:
+    """`change_id` is that of the history of changes."""
+
+    change_id: int
+    cascade: bool = False
+
+
 # Sequences.
 
 
@@ -328,6 +336,7 @@ ObjectStatement = (
     | CreateSchema
     | TruncateTables
     | UndropTable
+    | RevertChange
     | CreateSequence
     | AlterSequence
     | CreateEnum

@@ -149,6 +149,7 @@ STATEMENTS: dict[type[t.Statement], tuple[Need, ...]] = {
     t.DropIndex: _ALTER,
     o.TruncateTables: (Need("TRUNCATE", Place.WRITTEN), _NAMED),
     o.UndropTable: (_CREATE_NEW, _OWN),
+    o.RevertChange: (_OWN,),
     # Other objects.
     o.CreateSequence: (_CREATE_NEW, _NAMED),
     o.AlterSequence: _ALTER,
@@ -181,6 +182,9 @@ STATEMENTS: dict[type[t.Statement], tuple[Need, ...]] = {
     s.CopyStream: (_NAMED, _READ, Need("INSERT", Place.WRITTEN)),
     s.LockTables: (Need("UPDATE", Place.LOCKED_WHOLE), _NAMED),
     s.Vacuum: _ALTER,
+    # And superuser, or member of pg_read_server_files.
+    s.ImportTable: (_CREATE_NEW, _NAMED, Need("INSERT", Place.WRITTEN)),
+    s.ExportTable: (_NAMED, _READ),
     s.NeedlessStatement: (_OWN, _NAMED, _SUPERUSER),
     s.AcceptExtension: _NOTHING,
     s.Begin: _NOTHING,

@@ -177,7 +177,7 @@ class DdlExplanation(StrEnum):
     VERBOSE = "verbose"
     DEPENDENCIES = "deps"
     PICTURE = "viz"
-    SHAPE = "shape"
+    COST = "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +213,24 @@ class Vacuum:
 
     tables: tuple[RelationName, ...] = ()
     full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportTable:
+    """CALL seachange.import_table: `format` and `source` are as given; `key` is the primary key of a new table, None
+    that of the source."""
+
+    table: RelationName
+    format: str
+    source: str
+    key: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """CALL seachange.export_iceberg: the table as of now, as an Iceberg table."""
+
+    table: RelationName
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,4 +270,6 @@ SessionStatement = (
     | CursorStatement
     | AcceptExtension
     | NeedlessStatement
+    | ImportTable
+    | ExportTable
 )

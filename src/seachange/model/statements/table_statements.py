@@ -6,16 +6,18 @@ column's type only when the column is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from seachange.model.relation import RelationName
 from seachange.model.schema.constraint import Action
-from seachange.model.statements.object_statements import ObjectStatement, RoleStatement, SequenceOptions
+from seachange.model.statements.object_statements import CreateView, ObjectStatement, RoleStatement, SequenceOptions
 from seachange.model.statements.session_statements import Explain, SessionStatement
 from seachange.values.types import SqlType
 
 SettingValue = str | int
+_TYPED_LABEL = re.compile("\x01[^\x01\x02]*\x02[^\x01\x02]*\x02([^\x01]*)\x01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,25 @@ class Volatility(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenExpression:
+    """An expression as it was written, the name of its use, and the type of the column that gets its value."""
+
+    text: str
+    use: str
+    target: SqlType | UserType | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExpressionDefinition:
     """DuckDB text in parentheses with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`; `sequences`
-    are those that it draws from, each by its `sequence_call`."""
+    are those that it draws from, each by its `sequence_call`. `written` is there while the types of columns are not
+    known."""
 
     pieces: tuple[str, ...]
     columns: tuple[str, ...] = ()
     volatility: Volatility = Volatility.IMMUTABLE
     sequences: tuple[RelationName, ...] = ()
+    written: WrittenExpression | None = field(default=None, compare=False, repr=False)
 
 
 def sequence_call(name: RelationName) -> str:
@@ -76,6 +89,15 @@ def typed_label(type_: RelationName, label: str) -> str:
     """How the text of an expression casts a label to an enum type before it is bound; no expression may contain the
     characters around it."""
     return f"\x01{type_.schema or ''}\x02{type_.name}\x02{label}\x01"
+
+
+def without_types(text: str) -> str:
+    """The text with labels as plain constants, to be evaluated where enum types are texts.
+
+    >>> without_types(typed_label(RelationName(None, "mood"), "it's") + " = 'sad'")
+    "'it''s' = 'sad'"
+    """
+    return _TYPED_LABEL.sub(lambda found: "'" + found[1].replace("'", "''") + "'", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +145,7 @@ class CheckDefinition:
     columns: tuple[str, ...]
     name: str | None = None
     not_valid: bool = False
+    written: WrittenExpression | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +210,7 @@ class OnCommit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CreateTemporary:
-    create: CreateTable | CreateTableAs
+    create: CreateTable | CreateTableAs | CreateView
     on_commit: OnCommit = OnCommit.PRESERVE
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from seachange.model.schema.descriptor import Column, Table
 from seachange.storage.arrow import column_name
 from seachange.storage.sorter import Sorter
+from seachange.values.output_format import show_held
 
 # The maximum number of rows in a message.
 SHOWN_MAX = 5
@@ -15,7 +16,10 @@ SHOWN_MAX = 5
 
 def show_key(columns: Sequence[Column], values: Sequence[Any]) -> str:
     """PostgreSQL's format: (a, b)=(1, x)."""
-    shown = ", ".join("null" if value is None else str(value) for value in values)
+    shown = ", ".join(
+        "null" if value is None else str(show_held(column.type, value))
+        for column, value in zip(columns, values, strict=True)
+    )
     return f"({', '.join(c.name for c in columns)})=({shown})"
 
 

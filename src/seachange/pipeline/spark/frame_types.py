@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +12,28 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from seachange.values.canonical import format_canonical
+from seachange.values.network import show_address, show_network
 from seachange.values.types import NAMES, TEXT, Kind, SqlType
 
 # Spark has no UUID type and, unless a session enables it, no time type: these are read as they are stored.
-_READ_OTHERWISE = {Kind.TIME: "bigint", Kind.UUID: "binary"}
+_READ_OTHERWISE = {Kind.TIME: "bigint", **dict.fromkeys((Kind.UUID, Kind.INET, Kind.CIDR), "binary")}
 # The labels of enum types by stored value, for each type id.
 Labels = Mapping[int, Mapping[str, str]]
+# Our text of the bytes of addresses, which no function of Spark makes.
+_TEXTS = {Kind.INET: show_address, Kind.CIDR: show_network}
+
+
+def _text_maker(kind: Kind) -> Callable[[Any], Any]:
+    show = _TEXTS[kind]
+    # Spark reads the annotations of functions, and takes no partial ones.
+    return lambda held: None if held is None else show(bytes(held))
+
+
+def _texts_maker(kind: Kind) -> Callable[[Any], Any]:
+    make = _text_maker(kind)
+    return lambda held: None if held is None else [make(each) for each in held]
+
+
 _TIME_TYPE = "spark.sql.timeType.enabled"
 _UUID_GROUPS = "(.{8})(.{4})(.{4})(.{4})(.{12})"
 _MIDNIGHT = "1970-01-01 00:00:00"
@@ -67,7 +83,7 @@ def shown_type(type_: SqlType, spark: SparkSession) -> str:
         return f"array<{shown_type(type_.element, spark)}>"
     if type_.kind is Kind.TIME:
         return "time(6)" if has_times(spark) else "string"
-    return "string" if type_.kind is Kind.UUID else read_type(type_)
+    return "string" if type_.kind is Kind.UUID or type_.kind in _TEXTS else read_type(type_)
 
 
 def has_times(spark: SparkSession) -> bool:
@@ -78,6 +94,9 @@ def show(column: SparkColumn, old: SqlType, new: SqlType, spark: SparkSession, l
     """Converts a column as it was read, of a type that may have been widened since."""
     if new.element is not None:
         element = _stored(new.element)
+        if element.kind in _TEXTS:
+            # Spark calls no Python function within its own ones of arrays.
+            return F.udf(_texts_maker(element.kind), "array<string>")(column)
         is_shown_as_is = element.kind not in (Kind.TIME, Kind.CHAR) and not element.enum
         return column if is_shown_as_is else F.transform(column, lambda e: show(e, element, element, spark, labels))
     if new.enum:
@@ -87,6 +106,8 @@ def show(column: SparkColumn, old: SqlType, new: SqlType, spark: SparkSession, l
             return F.regexp_replace(F.lower(F.hex(column)), _UUID_GROUPS, "$1-$2-$3-$4-$5")
         case Kind.TIME:
             return F.call_function("time_from_micros", column) if has_times(spark) else _time_text(column)
+        case Kind.INET | Kind.CIDR:
+            return F.udf(_text_maker(new.kind), "string")(column)
         case Kind.CHAR:
             return F.rpad(column, new.length, " ") if new.length else column
         case _:
@@ -114,7 +135,7 @@ def frozen(value: Any, type_: SqlType, spark: SparkSession, labels: Labels) -> S
         return F.lit(None).cast(shown)
     if type_.element is not None:
         return F.array(*(frozen(part, _stored(type_.element), spark, labels) for part in value)).cast(shown)
-    if isinstance(value, bytes):
+    if isinstance(value, bytes) and type_.kind is Kind.BYTEA:
         return F.lit(bytearray(value)).cast(shown)
     if type_.enum:
         return F.lit(labels[type_.enum].get(value, value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from seachange import errors
 from seachange.model import statements
@@ -48,8 +49,14 @@ def add_column(draft: Draft, table_id: TableId, action: statements.AddColumn) ->
             draft.implied[reference] = "rows without the column refer to nothing"
 
 
+# Columns that every table has in PostgreSQL.
+_SYSTEM_COLUMNS: Final = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
+
+
 def check_case(draft: Draft, table_id: TableId, name: str) -> None:
     """Names are told apart without regard to case, since that is how DuckDB reads them."""
+    if name in _SYSTEM_COLUMNS:
+        raise errors.SystemColumnName(name=name)
     for other in draft.select(elements.ColumnName, table_id=table_id, folded=name.lower()):
         if other.name != name:
             raise errors.FeatureNotSupported(

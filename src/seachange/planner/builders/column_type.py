@@ -24,6 +24,7 @@ from seachange.planner.builders.rebuild import move_comment, move_constraint, re
 from seachange.planner.builders.view import refuse_if_read
 from seachange.planner.elements.registry import COLUMN_DROP_ORDER
 from seachange.values.coercion import coerce
+from seachange.values.network import full_text
 from seachange.values.output_format import show_held
 from seachange.values.types import INTEGERS, MOMENTS, TEXT, Kind, SqlType, assignable, widens
 
@@ -48,8 +49,11 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         _retype_added(draft, table_id, column_id, new)
         return
     assigned = _assigned(action)
-    if assigned is not None and _is_shown_otherwise(_type_named(draft, table_id, assigned), new):
-        conversion = bind_expression(draft, table_id, ("SEACHANGE_TEXT(", ")"), (assigned,))
+    if assigned is not None and _is_shown_otherwise(given := _type_named(draft, table_id, assigned), new):
+        conversion = bind_expression(draft, table_id, _as_text(given), (assigned,))
+    elif action.using is None and new.kind in _NETWORKS:
+        own = bind_expression(draft, table_id, (f"SEACHANGE_{new.kind.upper()}(", ")"), (action.name,))
+        conversion = Expression(own.text, (column_id,))
     elif action.using is not None:
         _refuse_changing(draft, table_id, action)
         conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
@@ -82,8 +86,9 @@ def _plain_casts(name: str, new: SqlType) -> list[ExpressionDefinition]:
 # As casts have them in expressions.
 _SHORT_NAMES = {Kind.INTEGER: ("INT",)}
 
+_NETWORKS = frozenset({Kind.INET, Kind.CIDR})
 # What DuckDB's own cast to text shows in another form than PostgreSQL.
-_SHOWN_OTHERWISE = frozenset({Kind.REAL, Kind.DOUBLE, Kind.NUMERIC, Kind.BYTEA})
+_SHOWN_OTHERWISE = frozenset({Kind.REAL, Kind.DOUBLE, Kind.NUMERIC, Kind.BYTEA, *_NETWORKS})
 _TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME})
 
 
@@ -96,6 +101,13 @@ def _assigned(action: AlterColumnType) -> str | None:
 
 def _type_named(draft: Draft, table_id: TableId, name: str) -> SqlType:
     return draft.column_type(table_id, draft.column(table_id, name)).type
+
+
+def _as_text(given: SqlType) -> tuple[str, str]:
+    if given.kind in _NETWORKS:
+        # With the mask in any case.
+        return "SEACHANGE_NETWORK_FULL_TEXT(CAST(", " AS BLOB))"
+    return "SEACHANGE_TEXT(", ")"
 
 
 def _is_shown_otherwise(given: SqlType, new: SqlType) -> bool:
@@ -233,7 +245,7 @@ def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: S
             shown = {stored: label for label, stored in stored_values(draft, DescriptorId(old.enum)).items()}
             value = shown[value]
         elif _is_shown_otherwise(old, new):
-            value = show_held(old, value)
+            value = full_text(value) if old.kind in _NETWORKS else show_held(old, value)
         text = constant_default(new, coerce(new, value))
         assert text is not None
         draft.replace(default, replace(default, expression=text))

@@ -178,6 +178,11 @@ class Draft:
         """Whether this transaction creates the table."""
         return table_id not in self.catalog.descriptors
 
+    def parts(self) -> dict[Element, State]:
+        """Everything that there is in the database."""
+        self.load_all()
+        return dict(self._states)
+
     def has_no_rows(self, table_id: TableId) -> bool:
         """Whether nothing has to be built or validated; the plan then relies on it."""
         self.refuse_unseen_rows(table_id)
@@ -380,7 +385,8 @@ class Draft:
     def _remove(self, element: Element) -> None:
         del self._states[element]
         for name, index in self._indexes.get(type(element), {}).items():
-            for value in field_values(element, name):
+            # A foreign key may name a column twice.
+            for value in set(field_values(element, name)):
                 del index[value][element]
         match element:
             case elements.NamespaceElement():

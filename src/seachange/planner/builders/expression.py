@@ -123,7 +123,7 @@ def _check_cast(draft: Draft, type_: SqlType, cast: UserType) -> None:
 
 
 def _bind_sequences(draft: Draft, default: ExpressionDefinition) -> tuple[str, tuple[DescriptorId, ...]]:
-    text = "".join(default.pieces)
+    text = _TYPED_LABEL.sub(lambda found: _label(draft, found), "".join(default.pieces))
     ids = []
     for name in default.sequences:
         found = existing(draft, ObjectKind.SEQUENCE, name)

@@ -25,8 +25,12 @@ from seachange.planner.object_parts import decompose
 
 def undrop_table(draft: Draft, statement: UndropTable) -> None:
     schema = draft.schema_of(statement.table)
-    table = _find_kept(draft, schema, statement)
-    refuse_taken(draft, ObjectKind.TABLE, schema, statement.table.name)
+    bring_back_table(draft, _find_kept(draft, schema, statement))
+
+
+def bring_back_table(draft: Draft, table: Table) -> None:
+    schema = table.schema
+    refuse_taken(draft, ObjectKind.TABLE, schema, table.name)
     draft.load_all()
     draft.undropped.add(table.id)
     parts = decompose(at_rest(table))
@@ -45,7 +49,7 @@ def undrop_table(draft: Draft, statement: UndropTable) -> None:
 def _find_kept(draft: Draft, schema: str, statement: UndropTable) -> Table:
     """The one of that name that was dropped last."""
     name = (draft.database, schema, statement.table.name)
-    for table in reversed(draft.catalog.dropped):
+    for table in reversed([kept for kept in draft.catalog.dropped if isinstance(kept, Table)]):
         is_back = table.id in draft.catalog.descriptors or elements.TableElement(table.id) in draft.targets
         if (table.database, table.schema, table.name) == name and not is_back:
             return table

@@ -7,7 +7,7 @@ so that they may be renamed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from seachange import errors
@@ -68,7 +68,7 @@ def _reads(draft: Draft, query: elements.ViewQuery, id_: DescriptorId) -> bool:
 
 
 def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
-    """The query of a view that has no id yet."""
+    """The query of a view that has no id yet. It is checked before the schema of the view."""
     relations = {name: _relation(draft, name) for name in statement.relations}
     used: dict[tuple[TableId, ColumnId], None] = {}
     for relation, column in statement.used:
@@ -81,6 +81,8 @@ def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
                 raise errors.UndefinedColumn(name=column, relation=relation)
             used.update(dict.fromkeys(found))
     drawn_from = [_sequence(draft, name) for name in statement.sequences]
+    if not is_temporary(draft.schema_of(statement.name)):
+        _refuse_temporary(draft, relations)
     ids = tuple(dict.fromkeys([*relations.values(), *drawn_from]))
     names = tuple((name.schema or "", name.name, id_) for name, id_ in relations.items())
     columns = tuple(draft.column_name(*use) for use in used)
@@ -96,9 +98,14 @@ def _relation(draft: Draft, name: RelationName) -> DescriptorId:
         raise errors.FeatureNotSupported(feature="a view of a sequence", instead="Views read tables and other views.")
     if found.kind not in _READABLE:
         raise errors.WrongObjectType(name=name, kind="table or view")
-    if is_temporary(draft.schema_named(found.id)):
-        raise errors.FeatureNotSupported(feature=f"a view of temporary table {name}", instead="Use a WITH query.")
     return found.id
+
+
+def _refuse_temporary(draft: Draft, relations: Mapping[RelationName, DescriptorId]) -> None:
+    for name, id_ in relations.items():
+        if is_temporary(draft.schema_named(id_)):
+            detail = f"a view that is not temporary cannot read temporary relation {name}"
+            raise errors.InvalidTableDefinition(name=name, detail=detail)
 
 
 def _sequence(draft: Draft, name: RelationName) -> DescriptorId:

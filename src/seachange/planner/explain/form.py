@@ -20,7 +20,7 @@ _FORMS: dict[DdlExplanation, Callable[[ChangePlan, KnownSchema], list[str]]] = {
     DdlExplanation.VERBOSE: explain_verbose,
     DdlExplanation.DEPENDENCIES: explain_dependencies,
     DdlExplanation.PICTURE: explain_picture,
-    DdlExplanation.SHAPE: explain_shape,
+    DdlExplanation.COST: explain_shape,
 }
 _THEN = "Then, by the same job:"
 

@@ -1,4 +1,4 @@
-"""EXPLAIN (DDL, SHAPE): what a change costs. Always both numbers: bytes moved and versions waited for."""
+"""EXPLAIN (DDL, COST): what a change costs. Always both numbers: bytes moved and versions waited for."""
 
 from __future__ import annotations
 
@@ -33,12 +33,18 @@ def explain_shape(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
         f"Bytes moved: {bytes_in_words(cost.bytes_moved)}",
         f"Versions waited for: {_drains(cost, views, names)}",
         f"Versions published: {_published(cost, views, names)}",
+        f"Time: {_time(cost)}",
         *_changes(plan, names),
         *_works(cost, names),
         *_no_return(plan, views),
         *_cancel(plan, catalog, views),
         *statement_phase(plan, names),
     ]
+
+
+def _time(cost: Cost) -> str:
+    took_us = cost.estimate.duration_us
+    return "unknown" if took_us is None else f"about {max(took_us, 1_000) / 1e6:,.3g} s, without waits"
 
 
 def _drains(cost: Cost, views: list[StageView], names: Names) -> str:

@@ -7,8 +7,7 @@ on a type that is None is None, unless it has the same type in any case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -16,9 +15,12 @@ from sqlglot import exp
 from seachange import errors
 from seachange.sql.bind.calls import RESULTS, arguments, called
 from seachange.sql.bind.cast_types import cast_type
+from seachange.sql.bind.conversions import check_cast
+from seachange.sql.bind.expressions import WRAPPERS, BindNode, Expressions, parameter_number
 from seachange.sql.bind.names import is_call
-from seachange.sql.bind.overloads import Chosen, NoMatch, choose_function, choose_operator, common_type
-from seachange.sql.bind.scope import BindCatalog, Columns, NameScope
+from seachange.sql.bind.overloads import Chosen, NoMatch, choose_function, common_type
+from seachange.sql.bind.scope import NameScope, NoCatalog
+from seachange.sql.bind.sorting import bind_order
 from seachange.sql.bind.types import (
     BIGINT,
     BOOLEAN,
@@ -32,9 +34,6 @@ from seachange.sql.bind.types import (
     element_of,
     named,
 )
-from seachange.values.coercion import coerce
-
-BindQuery = Callable[["Expressions", exp.Expr, NameScope], Columns]
 
 _INTEGER_MAX: Final = 2**31 - 1
 _BIGINT_MAX: Final = 2**63 - 1
@@ -70,6 +69,9 @@ _OPERATORS: Final[dict[type[exp.Expr], str]] = {
     exp.ArrayContainsAll: "@>",
     exp.ArrayContainedBy: "<@",
     exp.ArrayOverlaps: "&&",
+    # Of networks, by the tokens that the parser has for those of ranges.
+    exp.ExtendsLeft: "<<=",
+    exp.ExtendsRight: ">>=",
     exp.JSONBContainsTopKey: "?",
     exp.JSONBContainsAnyTopKeys: "?|",
     exp.JSONBContainsAllTopKeys: "?&",
@@ -82,8 +84,6 @@ _PREFIXES: Final[dict[type[exp.Expr], str]] = {
     exp.Cbrt: "||/",
     exp.Abs: "@",
 }
-# They have the type of what they contain.
-_WRAPPERS: Final = (exp.Paren, exp.Alias, exp.Collate, exp.Ordered, exp.IgnoreNulls, exp.RespectNulls)
 # Values that become of one type, with the word for them in error messages.
 _MEETINGS: Final[dict[type[exp.Expr], str]] = {
     exp.Coalesce: "COALESCE",
@@ -95,99 +95,17 @@ _QUANTIFIERS: Final = frozenset({"all", "any", "some"})
 _STRINGS: Final = (exp.ByteString, exp.UnicodeString, exp.RawString, exp.National)
 
 
-@dataclass(slots=True)
-class Expressions:
-    """The types found so far, by the identities of nodes: valid while the tree is neither changed nor dropped. The
-    types of parameters are those that the client has declared, then those that their first use requires."""
-
-    catalog: BindCatalog
-    bind_query: BindQuery
-    parameters: dict[int, BoundType] = field(default_factory=dict)
-    types: dict[int, BoundType] = field(default_factory=dict)
-
-    def bind(self, node: exp.Expr, scope: NameScope) -> BoundType | None:
-        found = self._type(node, scope)
-        if found is not None:
-            self.types[id(node)] = found
-        return found
-
-    def convert(self, node: exp.Expr, type_: BoundType | None) -> None:
-        """The value is converted to the type: a constant or parameter without a type gets it."""
-        if type_ is None or type_ == UNKNOWN:
-            return
-        while isinstance(node, _WRAPPERS):
-            if self.types.get(id(node)) == UNKNOWN:
-                self.types[id(node)] = type_
-            node = node.this
-        if isinstance(node, exp.Parameter):
-            number = _number(node)
-            if number is not None:
-                type_ = self.parameters.setdefault(number, type_.plain)
-        elif self.types.get(id(node)) != UNKNOWN:
-            return
-        self.types[id(node)] = type_
-
-    def bind_condition(self, node: exp.Expr, scope: NameScope, place: str) -> None:
-        """Of WHERE and others that take a boolean."""
-        found = self.bind(node, scope)
-        if found is None or found == BOOLEAN:
-            return
-        if found == UNKNOWN:
-            literal = node.unnest()
-            if isinstance(literal, exp.Literal) and BOOLEAN.declared is not None:
-                coerce(BOOLEAN.declared, literal.name)
-            self.convert(node, BOOLEAN)
-        else:
-            raise errors.DatatypeMismatch(detail=f"argument of {place} must be type boolean, not type {found}")
-
-    def meet(self, nodes: Sequence[exp.Expr], types: Sequence[BoundType | None], place: str) -> BoundType | None:
-        """The type that values have together."""
-        known = [type_ for type_ in types if type_ is not None]
-        if len(known) != len(types):
-            return None
-        found = common_type(known)
-        if found is None:
-            first, other = _mismatched(known)
-            raise errors.DatatypeMismatch(detail=f"{place} types {first} and {other} cannot be matched")
-        for node in nodes:
-            self.convert(node, found)
-        return found
-
-    def operate(self, name: str, nodes: Sequence[exp.Expr], types: Sequence[BoundType | None]) -> Chosen | None:
-        """An operator on these operands; None if PostgreSQL has no operator of that name for our types."""
-        try:
-            chosen = choose_operator(name, tuple(types))
-        except KeyError:
-            return None
-        except NoMatch:
-            if None in types:
-                return None
-            shown = f" {name} ".join(str(type_) for type_ in types) if len(types) > 1 else f"{name} {types[0]}"
-            raise errors.UndefinedFunction(detail=f"operator does not exist: {shown}") from None
-        for node, type_ in zip(nodes, chosen.arguments, strict=True):
-            self.convert(node, type_)
-        return chosen
-
-    def _type(self, node: exp.Expr, scope: NameScope) -> BoundType | None:
-        bind = _BINDERS.get(type(node))
-        if bind is not None:
-            return bind(self, node, scope)
-        if isinstance(node, exp.Query):
-            return _scalar(self, node, scope)
-        if isinstance(node, exp.Func):
-            return _call(self, node, scope)
-        for child in node.iter_expressions():
-            self.bind(child, scope)
-        return BOOLEAN if isinstance(node, exp.Predicate) else None
-
-
-def _number(node: exp.Parameter) -> int | None:
-    return int(node.this.name) if isinstance(node.this, exp.Literal) and node.this.name.isdigit() else None
-
-
-def _mismatched(types: Sequence[BoundType]) -> tuple[BoundType, BoundType]:
-    known = [type_ for type_ in types if type_ != UNKNOWN]
-    return known[0], next(type_ for type_ in known if type_.name != known[0].name)
+def bind_node(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | None:
+    bind = _BINDERS.get(type(node))
+    if bind is not None:
+        return bind(found, node, scope)
+    if isinstance(node, exp.Query):
+        return _scalar(found, node, scope)
+    if isinstance(node, exp.Func):
+        return _call(found, node, scope)
+    for child in node.iter_expressions():
+        found.bind(child, scope)
+    return BOOLEAN if isinstance(node, exp.Predicate) else None
 
 
 def _literal(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType:
@@ -204,21 +122,43 @@ def _column(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType |
     if not isinstance(node.this, exp.Identifier):
         return None
     source = node.args.get("table")
-    column = scope.find_column(source.name if source is not None else "", node.this.name)
+    qualifier = source.name if source is not None else ""
+    column = scope.find_column(qualifier, node.this.name)
     if column is not None:
         return column.type
-    return scope.row_type(node.this.name) if source is None else None
+    if not isinstance(found.catalog, NoCatalog) and scope.lacks(qualifier, node.this.name):
+        raise _undefined_column(qualifier, node.this.name, scope)
+    if source is not None:
+        return None
+    whole = scope.find_source(node.this.name)
+    if whole is not None and whole.row == RECORD:
+        found.rows.append((node, whole.columns))
+    return whole.row if whole is not None else None
+
+
+def _undefined_column(source: str, name: str, scope: NameScope) -> errors.Error:
+    if not source:
+        return errors.UnresolvedColumn(detail=f'column "{name}" does not exist')
+    if scope.has_source(source):
+        return errors.UnresolvedColumn(detail=f"column {source}.{name} does not exist")
+    return errors.UnresolvedTable(detail=f'missing FROM-clause entry for table "{source}"')
 
 
 def _parameter(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | None:
-    number = _number(node) if isinstance(node, exp.Parameter) else None
-    return found.parameters.get(number, UNKNOWN) if number is not None else None
+    number = parameter_number(node) if isinstance(node, exp.Parameter) else None
+    if number is None:
+        return None
+    type_ = found.parameters.get(number)
+    if type_ is not None:
+        found.converted.append((node, type_))
+    return type_ or UNKNOWN
 
 
 def _cast(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | None:
-    found.bind(node.this, scope)
+    source = found.bind(node.this, scope)
     type_ = cast_type(node.args["to"], found.catalog)
-    found.convert(node.this, type_)
+    check_cast(source, type_, node, found.shown)
+    found.assign(node.this, type_)
     return type_
 
 
@@ -235,11 +175,11 @@ def _operator(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType
     name = _OPERATORS[type(node)]
     listed = _quantified_operand(right)
     if listed is not None:
-        return _quantified(found, name, left, listed, scope)
+        return _quantified(found, node, name, listed, scope)
     types = [found.bind(left, scope), _json_key(right) or found.bind(right, scope)]
     if types[0] == RECORD or types[1] == RECORD:
         return BOOLEAN if isinstance(node, exp.Predicate) else None
-    chosen = found.operate(name, (left, right), types)
+    chosen = found.operate(name, (left, right), types, node)
     return chosen.result if chosen is not None else BOOLEAN if isinstance(node, exp.Predicate) else None
 
 
@@ -274,16 +214,17 @@ def _quantified_operand(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def _quantified(found: Expressions, name: str, left: exp.Expr, right: exp.Expr, scope: NameScope) -> BoundType:
+def _quantified(found: Expressions, node: exp.Expr, name: str, right: exp.Expr, scope: NameScope) -> BoundType:
     """left = ANY (array), or of a query."""
+    left = node.this
     inner = right.unnest() if isinstance(right, exp.Paren) else right
     if isinstance(inner, exp.Query):
         types = [found.bind(left, scope), found.bind(inner, scope)]
-        found.operate(name, (left, inner), types)
+        found.operate(name, (left, inner), types, node)
         return BOOLEAN
     type_, listed = found.bind(left, scope), found.bind(right, scope)
     element = UNKNOWN if listed == UNKNOWN else element_of(listed) if listed is not None else None
-    chosen = found.operate(name, (left, exp.Null()), [type_, element])
+    chosen = found.operate(name, (left, exp.Null()), [type_, element], node)
     wanted = chosen.arguments[1] if chosen is not None else None
     found.convert(right, array_type(wanted) if wanted is not None else None)
     return BOOLEAN
@@ -293,7 +234,7 @@ def _prefixed(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType
     if is_call(node):
         return _call(found, node, scope)
     type_ = found.bind(node.this, scope)
-    chosen = found.operate(_PREFIXES[type(node)], (node.this,), [type_])
+    chosen = found.operate(_PREFIXES[type(node)], (node.this,), [type_], node)
     return chosen.result if chosen is not None else None
 
 
@@ -316,7 +257,7 @@ def _between(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType:
     value = found.bind(node.this, scope)
     for name, key in ((">=", "low"), ("<=", "high")):
         bound = node.args[key]
-        found.operate(name, (node.this, bound), [value, found.bind(bound, scope)])
+        found.operate(name, (node.this, bound), [value, found.bind(bound, scope)], node)
         value = found.types.get(id(node.this), value)
     return BOOLEAN
 
@@ -327,7 +268,7 @@ def _in(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType:
     if query is not None:
         columns = found.bind_query(found, query, scope)
         if columns is not None and len(columns) == 1 and not isinstance(node.this, exp.Tuple):
-            found.operate("=", (node.this, query), [value, columns[0].type])
+            found.operate("=", (node.this, query), [value, columns[0].type], node)
         return BOOLEAN
     items = node.expressions
     types = [found.bind(item, scope) for item in items]
@@ -338,9 +279,10 @@ def _in(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType:
     if met is not None:
         for item in (node.this, *items):
             found.convert(item, met)
+        found.note(node, "=", (value, *types), Chosen((met,) * (len(types) + 1), BOOLEAN))
     else:
         for item, type_ in zip(items, types, strict=True):
-            found.operate("=", (node.this, item), [value, type_])
+            found.operate("=", (node.this, item), [value, type_], node)
     return BOOLEAN
 
 
@@ -399,14 +341,14 @@ def _bracket(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType 
 def _at_zone(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | None:
     """AT TIME ZONE is a call of timezone(zone, time)."""
     nodes = (node.args["zone"], node.this)
-    return _choose_function(found, "timezone", nodes, [found.bind(each, scope) for each in nodes])
+    return _choose_function(found, node, "timezone", nodes, [found.bind(each, scope) for each in nodes])
 
 
 def _window(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | None:
     for item in node.args.get("partition_by") or ():
         found.bind(item, scope)
-    for ordered in node.args["order"].expressions if node.args.get("order") else ():
-        found.bind(ordered.this, scope)
+    if node.args.get("order") is not None:
+        bind_order(found, node.args["order"].expressions, scope)
     return found.bind(node.this, scope)
 
 
@@ -420,7 +362,7 @@ def _within_group(found: Expressions, node: exp.Expr, scope: NameScope) -> Bound
     ordered = [item.this for item in node.args["expression"].expressions]
     nodes = [*arguments(node.this), *ordered]
     types = [found.bind(item, scope) for item in nodes]
-    return _choose_function(found, called(node.this), nodes, types)
+    return _choose_function(found, node, called(node.this), nodes, types)
 
 
 def _scalar(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | None:
@@ -437,8 +379,7 @@ def _call(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | N
     nodes = list(arguments(node))
     types = [found.bind(item, scope) for item in nodes]
     for order in node.find_all(exp.Order) if any(isinstance(v, exp.Order) for v in node.args.values()) else ():
-        for ordered in order.expressions:
-            found.bind(ordered.this, scope)
+        bind_order(found, order.expressions, scope)
     name = called(node)
     if name in RESULTS:
         return RESULTS[name]
@@ -446,29 +387,33 @@ def _call(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType | N
         return BIGINT
     if isinstance(node, exp.TimestampTrunc):
         nodes, types = [exp.Null(), *nodes[:1]], [TEXT, *types[:1]]
-    return _choose_function(found, name, nodes, types)
+    return _choose_function(found, node, name, nodes, types)
 
 
 def _choose_function(
-    found: Expressions, name: str, nodes: Sequence[exp.Expr], types: Sequence[BoundType | None]
+    found: Expressions, node: exp.Expr, name: str, nodes: Sequence[exp.Expr], types: Sequence[BoundType | None]
 ) -> BoundType | None:
     try:
         chosen = choose_function(name, tuple(types))
-    except (KeyError, NoMatch):
+    except KeyError:
         return None
-    for node, type_ in zip(nodes, chosen.arguments, strict=True):
-        found.convert(node, type_)
+    except NoMatch:
+        # Other calls may have arguments in another order here.
+        if isinstance(node, exp.AggFunc) and len(types) == 1 and types[0] is not None:
+            detail = f"function {name}({found.shown(types[0])}) does not exist"
+            raise errors.UndefinedFunction(detail=detail) from None
+        return None
+    for argument, type_ in zip(nodes, chosen.arguments, strict=True):
+        found.convert(argument, type_)
+    found.note(node, name, types, chosen)
     return chosen.result
 
 
-_Bind = Callable[[Expressions, exp.Expr, NameScope], BoundType | None]
-
-
-def _constant(type_: BoundType) -> _Bind:
+def _constant(type_: BoundType) -> BindNode:
     return lambda found, node, scope: type_
 
 
-_BINDERS: Final[Mapping[type[exp.Expr], _Bind]] = {
+_BINDERS: Final[Mapping[type[exp.Expr], BindNode]] = {
     exp.Literal: _literal,
     exp.Null: _constant(UNKNOWN),
     exp.Boolean: _constant(BOOLEAN),
@@ -478,7 +423,7 @@ _BINDERS: Final[Mapping[type[exp.Expr], _Bind]] = {
     exp.Parameter: _parameter,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    **dict.fromkeys(_WRAPPERS, _wrapped),
+    **dict.fromkeys(WRAPPERS, _wrapped),
     **dict.fromkeys(_OPERATORS, _operator),
     **dict.fromkeys(_PREFIXES, _prefixed),
     **dict.fromkeys((exp.And, exp.Or, exp.Not), _connected),

@@ -34,6 +34,8 @@ TYPE_NAMES: Final[dict[exp.DType, str]] = {
     exp.DType.JSON: "json",
     exp.DType.JSONB: "jsonb",
     exp.DType.UINT: "oid",
+    exp.DType.INET: "inet",
+    exp.DType.IPPREFIX: "cidr",
 }
 _REAL_DIGITS_MAX: Final = 24
 _MODIFIED: Final = frozenset({Kind.NUMERIC, Kind.VARCHAR, Kind.CHAR, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})

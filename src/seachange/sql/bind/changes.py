@@ -7,7 +7,10 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from seachange.sql.bind.binder import Expressions
+from seachange import errors
+from seachange.sql.bind.conversions import check_stored
+from seachange.sql.bind.expressions import Expressions, refuse_row_sets
+from seachange.sql.bind.places import place_of
 from seachange.sql.bind.scope import BoundColumn, Columns, NameScope, Source
 
 Items: TypeAlias = Callable[[Expressions, exp.Expr, NameScope], Columns]
@@ -26,8 +29,10 @@ def bind_insert(found: Expressions, tree: exp.Insert, scope: NameScope) -> NameS
         by_name = {column.name: column for column in columns}
         columns = [by_name.get(item.name, BoundColumn(item.name, None)) for item in listed.expressions]
     for row in _rows(found, tree.expression, scope):
+        if columns is not None:
+            _check_width(row, columns, listed)
         for item, column in zip(row, columns or (), strict=False):
-            found.convert(item, column.type)
+            _store(found, item, column)
     inner = NameScope(scope, [target])
     conflict = tree.args.get("conflict")
     if conflict is not None:
@@ -38,12 +43,23 @@ def bind_insert(found: Expressions, tree: exp.Insert, scope: NameScope) -> NameS
     return inner
 
 
+def _check_width(row: Sequence[exp.Expr], columns: Sequence[BoundColumn], listed: exp.Schema | None) -> None:
+    if len(row) > len(columns):
+        error = errors.SyntaxProblem(detail="INSERT has more expressions than target columns")
+        raise error.at(place_of(row[len(columns)]))
+    if listed is not None and len(row) < len(columns):
+        error = errors.SyntaxProblem(detail="INSERT has more target columns than expressions")
+        raise error.at(place_of(listed.expressions[len(row)]))
+
+
 def _rows(found: Expressions, source: exp.Expr | None, scope: NameScope) -> Iterator[Sequence[exp.Expr]]:
     """The expressions that give rows, whose constants have no type yet."""
     if isinstance(source, exp.Values):
         for row in source.expressions:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
             for item in items:
+                if not isinstance(item, exp.Literal | exp.Parameter):
+                    refuse_row_sets(item, "VALUES")
                 found.bind(item, scope)
             yield items
     elif source is not None:
@@ -83,11 +99,12 @@ def bind_merge(found: Expressions, tree: exp.Merge, scope: NameScope, add: AddSo
             _assign(found, action.expressions, target, inner)
         elif isinstance(action, exp.Insert) and isinstance(action.expression, exp.Tuple):
             names = [item.name for item in action.this.expressions] if action.this is not None else None
-            by_name = {column.name: column.type for column in target.columns or ()}
-            for place, item in enumerate(action.expression.expressions):
+            by_name = {column.name: column for column in target.columns or ()}
+            listed = [by_name[name] for name in (by_name if names is None else names) if name in by_name]
+            for item in action.expression.expressions:
                 found.bind(item, inner)
-                listed = list(by_name) if names is None else names
-                found.convert(item, by_name.get(listed[place]) if place < len(listed) else None)
+            for item, column in zip(action.expression.expressions, listed, strict=False):
+                _store(found, item, column)
     return inner
 
 
@@ -108,7 +125,7 @@ def _add_others(found: Expressions, clause: object, scope: NameScope, add: AddSo
 
 def _assign(found: Expressions, items: Sequence[exp.Expr], target: Source, scope: NameScope) -> None:
     """SET column = value, or (columns) = (values)."""
-    types = {column.name: column.type for column in target.columns or ()}
+    columns = {column.name: column for column in target.columns or ()}
     for item in items:
         if not isinstance(item, exp.EQ):
             continue
@@ -118,5 +135,12 @@ def _assign(found: Expressions, items: Sequence[exp.Expr], target: Source, scope
         else:
             pairs = [(left, right)]
         for column, value in pairs:
+            refuse_row_sets(value, "UPDATE")
             found.bind(value, scope)
-            found.convert(value, types.get(column.name))
+            if column.name in columns:
+                _store(found, value, columns[column.name])
+
+
+def _store(found: Expressions, value: exp.Expr, column: BoundColumn) -> None:
+    check_stored(found.types.get(id(value)), column, value, found.shown)
+    found.assign(value, column.type)

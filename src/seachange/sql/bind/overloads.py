@@ -63,7 +63,8 @@ def _choose(candidates: Sequence[Signature], given: Types, is_operator: bool) ->
         found = [each for each in fitting if _accepts(each[1], given)]
     if not found:
         raise NoMatch
-    for narrow in (_most_exact, _most_preferred, _by_category, _like_known):
+    # Of a type that is not known each candidate may be the best.
+    for narrow in () if None in given else (_most_exact, _most_preferred, _by_category, _like_known):
         if len(found) > 1:
             found = narrow(found, given)
     results = [_chosen(*each, given) for each in found]

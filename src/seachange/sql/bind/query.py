@@ -8,14 +8,18 @@ from typing import Final
 
 from sqlglot import exp
 
-from seachange.sql.bind.binder import Expressions
+from seachange import errors
+from seachange.sql.bind.binder import bind_node
 from seachange.sql.bind.calls import called
 from seachange.sql.bind.cast_types import cast_type
 from seachange.sql.bind.changes import bind_delete, bind_insert, bind_merge, bind_update
+from seachange.sql.bind.expressions import Expressions
 from seachange.sql.bind.output_names import output_name
+from seachange.sql.bind.places import place_of
 from seachange.sql.bind.scope import BindCatalog, BoundColumn, Columns, NameScope, Source
+from seachange.sql.bind.sorting import bind_group, bind_order, check_distinct
 from seachange.sql.bind.types import BIGINT, RECORD, TEXT, UNKNOWN, BoundType, element_of, named
-from seachange.sql.text.scope import GIVEN
+from seachange.sql.text.scope import GIVEN, WITH_HIDDEN
 
 # Columns of functions that return several.
 _RECORDS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
@@ -36,19 +40,19 @@ _NAMED: Final = {
 @dataclass(frozen=True, slots=True)
 class Binding:
     """`columns` are those of the result, None if they are not known; `parameters` the types of parameters by number;
-    `types` those of expressions by the identities of their nodes."""
+    `found` all else that was found."""
 
     columns: Columns
     parameters: dict[int, BoundType]
-    types: dict[int, BoundType]
+    found: Expressions
 
 
 def bind_tree(tree: exp.Expr, catalog: BindCatalog, declared: Sequence[BoundType | None] = ()) -> Binding:
     """Names in the tree are folded. `declared` are the parameter types that the client has declared."""
     parameters = {number: type_ for number, type_ in enumerate(declared, 1) if type_ is not None}
-    found = Expressions(catalog, bind_query, parameters)
+    found = Expressions(catalog, bind_query, bind_node, parameters)
     columns = bind_query(found, tree, NameScope())
-    return Binding(columns, found.parameters, found.types)
+    return Binding(columns, found.parameters, found)
 
 
 def bind_query(found: Expressions, query: exp.Expr, scope: NameScope) -> Columns:
@@ -100,14 +104,19 @@ def _bind_compound(found: Expressions, query: exp.SetOperation, scope: NameScope
     inner = NameScope(scope)
     _bind_limits(found, query, inner)
     left, right = sides
-    if left is None or right is None or len(left) != len(right):
+    if left is None or right is None:
         return None
     word = type(query).__name__.upper()
+    if len(left) != len(right):
+        error = errors.SyntaxProblem(detail=f"each {word} query must have the same number of columns")
+        raise error.at(next((place_of(item) for item in _items_at(query.expression, 0)), None))
     columns = []
     for place, (first, second) in enumerate(zip(left, right, strict=True)):
         met = found.meet(list(_items_at(query, place)), (first.type, second.type), word)
         is_unknown = first.type == UNKNOWN and second.type == UNKNOWN
         columns.append(BoundColumn(first.name, UNKNOWN if is_unknown else met))
+    if query.args.get("order") is not None:
+        bind_order(found, query.args["order"].expressions, inner, columns)
     return columns
 
 
@@ -154,7 +163,7 @@ def _bind_select(found: Expressions, query: exp.Select, scope: NameScope) -> Col
     for key, place in (("where", "WHERE"), ("having", "HAVING")):
         if query.args.get(key) is not None:
             found.bind_condition(query.args[key].this, inner, place)
-    _bind_clauses(found, query, inner)
+    _bind_clauses(found, query, inner, columns)
     return columns
 
 
@@ -180,11 +189,14 @@ def _bind_change(found: Expressions, tree: exp.Expr, scope: NameScope) -> Column
 
 
 def _item(found: Expressions, item: exp.Expr, scope: NameScope) -> Columns:
-    if isinstance(item, exp.Star):
-        return None if any(item.args.values()) else scope.all_columns("")
     value = item.unalias()
-    if isinstance(value, exp.Column) and isinstance(value.this, exp.Star):
-        return scope.all_columns(value.table)
+    is_qualified = isinstance(value, exp.Column) and isinstance(value.this, exp.Star)
+    if isinstance(item, exp.Star) or is_qualified:
+        if any(item.args.values()) and not is_qualified:
+            return None
+        source = value.table if isinstance(value, exp.Column) else ""
+        found.stars.append((item, scope.star_names(source)))
+        return scope.all_columns(source)
     type_ = found.bind(value, scope)
     name = item.alias if isinstance(item, exp.Alias) else output_name(item)
     origin = None
@@ -194,15 +206,13 @@ def _item(found: Expressions, item: exp.Expr, scope: NameScope) -> Columns:
     return [BoundColumn(name or "", type_, origin)]
 
 
-def _bind_clauses(found: Expressions, query: exp.Expr, scope: NameScope) -> None:
-    """Groups and orders may name columns of the result, which have no type of their own to decide."""
+def _bind_clauses(found: Expressions, query: exp.Expr, scope: NameScope, columns: Columns = None) -> None:
     group, order = query.args.get("group"), query.args.get("order")
-    for item in group.expressions if group is not None else ():
-        if not isinstance(item, exp.Column | exp.Literal):
-            found.bind(item, scope)
-    for item in order.expressions if order is not None else ():
-        if not isinstance(item.this, exp.Column | exp.Literal):
-            found.bind(item.this, scope)
+    if group is not None:
+        bind_group(found, group.expressions, scope, columns)
+    if order is not None:
+        bind_order(found, order.expressions, scope, columns)
+    check_distinct(query, scope, columns)
     _bind_limits(found, query, scope)
 
 
@@ -255,7 +265,8 @@ def _sources(found: Expressions, node: exp.Expr, scope: NameScope) -> Iterator[S
     names = _column_names(node)
     match node:
         case exp.Table(this=exp.Identifier()):
-            yield Source(node.alias_or_name, _renamed(_relation(found, node, scope), names))
+            columns = _renamed(_relation(found, node, scope), names)
+            yield Source(node.alias_or_name, columns, has_hidden=bool(node.meta_get(WITH_HIDDEN)))
         case exp.Table(this=exp.Func() as call):
             yield _function(found, node, call, scope)
         case exp.Table() if node.args.get("rows_from"):
@@ -266,6 +277,8 @@ def _sources(found: Expressions, node: exp.Expr, scope: NameScope) -> Iterator[S
             yield Source(node.alias, _renamed(bind_query(found, _unnamed(node), scope.parent or NameScope()), names))
         case exp.Lateral(this=exp.Subquery() as query):
             yield Source(node.alias, _renamed(bind_query(found, query, scope), names))
+        case exp.Lateral(this=exp.Unnest() as inner):
+            yield Source(node.alias or "unnest", _unnest_columns(found, inner, scope, names))
         case exp.Lateral(this=exp.Func() as call):
             yield _function(found, node, call, scope)
         case exp.Unnest():
@@ -315,6 +328,8 @@ def _function_columns(found: Expressions, node: exp.Expr, call: exp.Func, scope:
         columns = [BoundColumn(column, named(kind)) for column, kind in _RECORDS[name]]
     elif name in _NAMED:
         columns = [BoundColumn(_NAMED[name], type_)]
+    elif type_ is None or type_ == RECORD:
+        return None
     else:
         columns = [BoundColumn(node.alias or name, type_)]
     if node.args.get("ordinality"):

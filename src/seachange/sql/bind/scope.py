@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.bind.types import RECORD, BoundType
+
+# Every table has them, but they are not listed.
+_SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "user", "default"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,10 @@ class BindCatalog(Protocol):
         """The type of that name that a user has created."""
         ...
 
+    def enum_name(self, number: int) -> str:
+        """Of the enum type with that id, as error messages show it."""
+        ...
+
 
 class NoCatalog:
     """Knows nothing: names of WITH queries and subqueries are resolved, those of relations are not."""
@@ -44,6 +51,9 @@ class NoCatalog:
 
     def user_type(self, schema: str | None, name: str) -> BoundType | None:
         return None
+
+    def enum_name(self, number: int) -> str:
+        return str(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,8 @@ class Source:
     merged: frozenset[str] = frozenset()
     # The type of a row: that of its value for a function that returns one.
     row: BoundType = RECORD
+    # Whether it has columns that clients do not see.
+    has_hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -87,13 +99,27 @@ class NameScope:
             scope = scope.parent
         return None
 
-    def row_type(self, name: str) -> BoundType | None:
-        """The type of a source that is used as a value."""
+    def lacks(self, source: str, name: str) -> bool:
+        """Whether it is certain that there is no such column, nor a source that the name could mean."""
+        scope: NameScope | None = self
+        while scope is not None:
+            for each in scope.sources:
+                is_open = each.columns is None or each.has_hidden or each.name == name
+                if is_open or name in {column.name for column in each.columns or ()}:
+                    return False
+            scope = scope.parent
+        return name not in _SYSTEM_COLUMNS
+
+    def has_source(self, name: str) -> bool:
+        return self.find_source(name) is not None
+
+    def find_source(self, name: str) -> Source | None:
+        """A source that is used as a value."""
         scope: NameScope | None = self
         while scope is not None:
             for each in scope.sources:
                 if each.name == name:
-                    return each.row
+                    return each
             scope = scope.parent
         return None
 
@@ -103,6 +129,14 @@ class NameScope:
         if not among or any(each.columns is None for each in among):
             return None
         return list(_starred(among, is_qualified=bool(source)))
+
+    def star_names(self, source: str) -> Sequence[tuple[str, str]]:
+        """The same as names with qualifiers; of a column that a join has merged without one."""
+        among = [each for each in self.sources if source in ("", each.name)]
+        merged = frozenset[str]() if source else frozenset(name for each in among for name in each.merged)
+        owners = {id(column): each.name for each in among for column in each.columns or ()}
+        starred = self.all_columns(source) or ()
+        return [("" if column.name in merged else owners[id(column)], column.name) for column in starred]
 
 
 def _named(source: Source, name: str, is_qualified: bool) -> Iterator[BoundColumn]:

@@ -28,8 +28,12 @@ class BoundType:
     name: str
     declared: SqlType | None = None
 
+    def __deepcopy__(self, memo: object) -> BoundType:
+        """Copies of a tree share what is known of its nodes."""
+        return self
+
     def __str__(self) -> str:
-        """As error messages show it."""
+        """As error messages show it, but for an enum type, whose name is the catalog's."""
         if self.declared is not None and not self.declared.enum:
             return str(self.declared.unmodified)
         return self.name

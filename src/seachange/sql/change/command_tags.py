@@ -10,6 +10,7 @@ _TAGS: dict[type, str] = {
     statements.AlterTable: "ALTER TABLE",
     statements.TruncateTables: "TRUNCATE TABLE",
     statements.UndropTable: "UNDROP TABLE",
+    statements.RevertChange: "REVERT CHANGE",
     statements.CreateIndex: "CREATE INDEX",
     statements.DropIndex: "DROP INDEX",
     statements.CreateDatabase: "CREATE DATABASE",

@@ -27,6 +27,7 @@ from seachange.sql.change.like import expand_likes
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_plan
 from seachange.sql.change.own_changes import needs_own_work
+from seachange.sql.change.past_schema import with_past
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.change.type_checks import verify_checks
@@ -75,13 +76,8 @@ def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Ch
     tables, known = tables_of(statements, port), descriptors_of(statements, port)
     # The statement would wait for a running change, so the plan ignores it.
     rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
-    catalog = KnownSchema(
-        rested,
-        _Sizes(tables, port),
-        port.schema.dropped_tables(),
-        port.statement.search_path,
-        port.statement.session.database,
-    )
+    path, database = port.statement.search_path, port.statement.session.database
+    catalog = with_past(statements, KnownSchema(rested, _Sizes(tables, port), (), path, database), port)
     release = release_of(port.definitions.release)
     return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
 

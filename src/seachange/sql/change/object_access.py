@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from seachange import errors
 from seachange.model import statements
@@ -23,6 +24,8 @@ from seachange.model.schema.rights import OWNER, OnObject, OnUnsaid, Right, Role
 from seachange.model.schema.temporary import is_temporary
 from seachange.planner.plan import ChangePlan
 from seachange.sql.port.port import TransactionPort
+
+Kept = TypeVar("Kept", bound=Descriptor)
 
 _KINDS: dict[type[Descriptor], ObjectKind] = {
     View: ObjectKind.VIEW,
@@ -150,9 +153,9 @@ def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Desc
     return OnObject(database.id, (privilege,))
 
 
-def without_lost_roles(kept: Table, port: TransactionPort) -> Table:
-    """A dropped table does not prevent its roles from being dropped. If its owner was dropped, the role that runs
-    UNDROP owns it."""
+def without_lost_roles(kept: Kept, port: TransactionPort) -> Kept:
+    """A dropped object does not prevent its roles from being dropped. If its owner was dropped, the role that brings it
+    back owns it."""
     roles, access = find_roles(port.schema.objects()), kept.access
     owner = access.owner if role_exists(access.owner, roles) else port.rights.actor.user
     left = tuple(p for p in access.privileges if p.role == PUBLIC_ROLE or role_exists(p.role, roles))

@@ -126,8 +126,12 @@ def _find(kind: ObjectKind, name: RelationName, port: TransactionPort) -> Descri
 
 def _objects(statement: statements.Statement, port: TransactionPort) -> Iterator[Descriptor]:
     if isinstance(statement, statements.UndropTable):
-        dropped = [kept for kept in port.schema.dropped_tables() if kept.name == statement.table.name]
+        kept = (found for found in port.schema.dropped_objects() if isinstance(found, Table))
+        dropped = [table for table in kept if table.name == statement.table.name]
         yield from dropped[-1:]
+    if isinstance(statement, statements.RevertChange):
+        for change in port.schema.past_changes(statement.change_id)[:1]:
+            yield from (known for pair in change.versions if (known := pair[1] or pair[0]) is not None)
     kind, names = named_objects(statement)
     found = (_find(kind, name, port) for name in names)
     yield from (each for each in found if each is not None)

@@ -76,13 +76,13 @@ def rely(
 def publish_version(
     before: Descriptor | None,
     after: Descriptor | None,
-    kept: Sequence[Table],
+    kept: Sequence[Descriptor],
     port: TransactionPort,
     duck: DuckSession,
 ) -> Descriptor | None:
     """Gives the version as it is published: what only DuckDB knows of it has been filled in."""
-    dropped = next((table for table in reversed(kept) if after is not None and table.id == after.id), None)
-    if before is None and isinstance(after, Table) and dropped is not None:
+    dropped = next((found for found in reversed(kept) if after is not None and found.id == after.id), None)
+    if before is None and after is not None and dropped is not None:
         port.definitions.revive(dropped, after)
         return after
     if isinstance(after, Table):

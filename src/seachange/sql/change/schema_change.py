@@ -19,18 +19,21 @@ from seachange.model.change.ops import OpType
 from seachange.model.ids import TableId
 from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements import DdlStatement, DropIndex, UndropTable
+from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.advice import advise
 from seachange.planner.block_plan import touched_by
 from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, parts_of, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, Stage, progress_after
+from seachange.planner.strategy import measure_whole
 from seachange.sql.change.block_change import can_run_in_block, check_supported, run_in_block
+from seachange.sql.change.bound_expressions import bind_definitions
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
-from seachange.sql.change.object_access import check_named_roles, check_plan, without_lost_roles
+from seachange.sql.change.object_access import check_named_roles, check_plan
 from seachange.sql.change.own_changes import is_own_work, run_own_change, split_proofs
+from seachange.sql.change.past_schema import with_past
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.published_versions import publish_version, rely, verify_outcome
 from seachange.sql.change.running_changes import check_change, check_named
@@ -40,6 +43,7 @@ from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
 from seachange.sql.query.databases import descriptors_of, hold_database, tables_of
+from seachange.sql.settings.settings import PUBLISH
 
 # Ids are allocated in blocks: how many a statement needs is known only after planning.
 _ID_BLOCK = 8
@@ -63,15 +67,13 @@ class TableSizes(Mapping[TableId, TableSize]):
 
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
+    statement = _bind(statement, port)
     statement = resolve_local_times(resolve_time_functions(statement, port), port, duck, notices)
     tables = {table.id: table for table in tables_of([statement], port)}
     known = descriptors_of([statement], port)
-    # Only UNDROP needs them.
-    dropped = port.schema.dropped_tables() if isinstance(statement, UndropTable) else ()
-    kept = tuple(without_lost_roles(table, port) for table in dropped)
-    catalog = KnownSchema(
-        known, TableSizes(port, tables), kept, port.statement.search_path, port.statement.session.database
-    )
+    path, database = port.statement.search_path, port.statement.session.database
+    catalog = KnownSchema(known, TableSizes(port, tables), (), path, database)
+    catalog = with_past([statement], catalog, port)
     check_named_roles(statement, port)
     check_needs(statement, port)
     plan = _plan(statement, catalog, port)
@@ -82,10 +84,16 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     needs_job = takes_job(plan)
     refuse_unfit(plan)
     in_block = not port.statement.is_autocommit
+    if plan.then is not None and not in_block and port.statement.session.setting(PUBLISH) != "auto":
+        raise errors.FeatureNotSupported(
+            feature="a statement that takes two changes, one after the other, with seachange.publish = manual",
+            instead="Write it as two statements.",
+        )
     if needs_job and in_block and is_own_work(plan, port):
         hold_database(statement, known.values(), port)
         run_own_change(plan, catalog, port, duck)
         notices.extend(plan.notices)
+        _record(text, plan, catalog, port)
         return Result(command_tag(statement))
     may_be_filled = in_block and port.blocks.may_be_filled(plan.change.empty)
     parts = parts_of(replace(catalog, sizes={}), statement) if in_block and (needs_job or may_be_filled) else None
@@ -108,15 +116,15 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     hold_database(statement, known.values(), port)
     check_change(plan.change, port)
     _publish_at_once(plan, at_once, catalog, tables, port, duck)
+    notices.extend(plan.notices)
     if needs_job or port.jobs.asks_for_job:
-        _launch_job(text, plan, at_once, port)
+        measured = _with_sizes(plan, catalog, port)
+        _launch_job(text, plan, at_once, measured, port)
+        notices.extend(advise(plan, measured) if needs_job else ())
     if not needs_job:
         port.definitions.fence(plan.change.fenced)
         port.blocks.note(text, plan.change)
-    notices.extend(plan.notices)
-    if needs_job:
-        sizes = {id_: port.reads.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}
-        notices.extend(advise(plan, replace(catalog, sizes=sizes)))
+        _record(text, plan, catalog, port)
     return Result(command_tag(statement))
 
 
@@ -131,6 +139,20 @@ def _run_stages(
     if proofs is not None:
         run_own_change(proofs, catalog, port, duck)
     run_in_block(text, plan, catalog, port, duck)
+    _record(text, plan, catalog, port)
+
+
+def _record(text: str, plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> None:
+    if plan.change.targets:
+        port.blocks.record(text, measure_whole(plan, _with_sizes(plan, catalog, port)))
+
+
+def _with_sizes(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> KnownSchema:
+    """The sizes of the tables that the plan reads."""
+    parts = (plan,) if plan.then is None else (plan, plan.then)
+    known = {id_: catalog.descriptors.get(id_) for part in parts if takes_job(part) for id_ in part.change.sources}
+    sizes = {id_: port.reads.size(table) for id_, table in known.items() if isinstance(table, Table)}
+    return replace(catalog, sizes=sizes)
 
 
 def _publish_at_once(
@@ -157,12 +179,15 @@ def _publish_at_once(
     rely(changed, known, after, port)
 
 
-def _launch_job(text: str, plan: ChangePlan, published: Sequence[Stage], port: TransactionPort) -> None:
+def _launch_job(
+    text: str, plan: ChangePlan, published: Sequence[Stage], catalog: KnownSchema, port: TransactionPort
+) -> None:
     """The job of the stages that the COMMIT does not publish."""
     rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
     passed = any(stage.is_publication for stage in published)
     progress = progress_after(plan.graph, published)
-    port.jobs.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
+    cost = measure_whole(plan, catalog)
+    port.jobs.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed, cost)
 
 
 def _can_run_parts(plan: ChangePlan, port: TransactionPort) -> bool:
@@ -174,6 +199,15 @@ def _can_run_parts(plan: ChangePlan, port: TransactionPort) -> bool:
             instead="Make it the first change of the table, or send it outside of a block.",
         )
     return False
+
+
+def _bind(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
+    try:
+        return bind_definitions(statement, port)
+    except errors.Error:
+        # As in `_plan`.
+        check_named(statement, port)
+        raise
 
 
 def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) -> ChangePlan:

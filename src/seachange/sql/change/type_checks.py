@@ -11,6 +11,7 @@ from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.statements import AddColumn, AlterTable, DdlStatement, ExpressionDefinition, Volatility
+from seachange.model.statements.table_statements import without_types
 from seachange.sql.change.local_times import refuse_local_times
 from seachange.sql.ddl.expression import GENERATED, INDEX, PREDICATE, Use
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
@@ -63,7 +64,8 @@ def evaluate_stable(statement: DdlStatement, port: TransactionPort) -> dict[str,
         if not isinstance(default, ExpressionDefinition) or not isinstance(type_, SqlType):
             continue
         if default.volatility is not Volatility.VOLATILE:
-            text = "".join(default.pieces)
+            # As the planner binds it.
+            text = without_types("".join(default.pieces))
             (value,) = port.sequences.defaults(Column(ColumnId(0), definition.name, type_, default=text), 1)
             found[text] = format_canonical(type_, value)
     return found
@@ -122,7 +124,7 @@ def _resolved(column: Column, table: Table, duck: DuckSession) -> Column:
     type_ = from_duckdb(found)
     if type_ is None or not type_.is_key:
         raise errors.FeatureNotSupported(
-            feature=f"an index on {column.name}, which is of type {found.lower()},", instead="Add a cast."
+            feature=f"an index on an expression of type {found.lower()}", instead="Add a cast."
         )
     return replace(column, type=type_)
 

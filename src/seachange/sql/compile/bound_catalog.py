@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from seachange import errors
+from seachange.model.ids import DescriptorId
 from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
@@ -18,6 +19,7 @@ from seachange.sql.bind.scope import BoundColumn, Columns
 from seachange.sql.bind.types import BIGINT, BOOLEAN, BoundType, bound
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation
 from seachange.sql.compile.type_holes import find_enum
+from seachange.sql.pgcatalog.facts import quote_name
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.system_columns import SYSTEM_VIEWS
 from seachange.values.types import Kind, SqlType
@@ -37,6 +39,10 @@ class Resolved:
 
     relations: tuple[tuple[_Names, _Relation], ...] = ()
     types: tuple[tuple[_Names, EnumType | None], ...] = ()
+
+    def __deepcopy__(self, memo: object) -> Resolved:
+        """Copies of a tree share what was found for it."""
+        return self
 
     def is_current(self, port: TransactionPort) -> bool:
         return all(_is_same(_find_relation(port, *name), found) for name, found in self.relations) and all(
@@ -59,6 +65,11 @@ class PortCatalog:
     def resolved(self) -> Resolved:
         return Resolved(tuple(self._relations.items()), tuple(self._types.items()))
 
+    @property
+    def has_views(self) -> bool:
+        """Whether it was asked for one."""
+        return any(isinstance(relation, View) for relation in self._relations.values())
+
     def columns(self, schema: str | None, name: str) -> Columns:
         if is_system(schema, name):
             return [BoundColumn(column, bound(type_)) for column, type_ in SYSTEM_VIEWS[name].items()]
@@ -71,6 +82,13 @@ class PortCatalog:
     def user_type(self, schema: str | None, name: str) -> BoundType | None:
         found = self._types[schema, name] = _find_type(self._port, schema, name)
         return bound(SqlType(Kind.TEXT, enum=found.id)) if found is not None else None
+
+    def enum_name(self, number: int) -> str:
+        found = self._port.schema.object_by_id(DescriptorId(number))
+        if not isinstance(found, EnumType):
+            return str(number)
+        is_visible = _find_type(self._port, None, found.name) == found
+        return quote_name(found.name) if is_visible else f"{quote_name(found.schema)}.{quote_name(found.name)}"
 
 
 def relation_columns(relation: object) -> Sequence[BoundColumn] | None:

@@ -19,6 +19,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.sql.compile.target import DmlTarget, folded
 from seachange.sql.duck.operands import Argument, DefaultValue, DrawnValue, Given, Operand, read_operand
 from seachange.values.coercion import coercer
+from seachange.values.network import ADDRESSES
 from seachange.values.number_coercion import INTEGER_BITS
 from seachange.values.types import Kind, SqlType
 
@@ -45,6 +46,8 @@ _EXACT: dict[Kind, tuple[type, ...]] = {
     Kind.TIMESTAMPTZ: (dt.datetime,),
     Kind.UUID: (UUID,),
     Kind.DOUBLE: (float,),
+    Kind.INET: ADDRESSES,
+    Kind.CIDR: ADDRESSES,
 }
 
 

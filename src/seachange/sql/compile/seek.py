@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from sqlglot import exp
@@ -20,7 +21,8 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.bound import BoundText, read_form, virtual_column
 from seachange.sql.compile.keys import NOTHING, NotByKey, key_converter, plain_column
 from seachange.sql.compile.target import DmlTarget, folded
-from seachange.sql.duck.operands import Argument, Given, read_operand
+from seachange.sql.duck.operands import Argument, Given, ListArgument, Operand, read_operand
+from seachange.sql.text.list_places import LONG_LIST
 from seachange.values.types import Kind
 
 # Key of a table's `meta`: its conditions.
@@ -50,7 +52,7 @@ class SeekCondition:
 
     column: str
     comparison: SeekOperator
-    operands: tuple[Given | Argument, ...]
+    operands: tuple[Given | Argument | ListArgument, ...]
     form: BoundText | None = None
 
 
@@ -149,6 +151,8 @@ def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[s
                 yield column.table.lower(), SeekCondition(folded(column.this), SeekOperator.IS_NULL, ())
         case exp.Like() if not term.args.get("negate"):
             yield from _demand(term.this, SeekOperator.LIKE, [term.expression], of_expressions)
+        case exp.EQ(expression=exp.Any(this=listed)) if listed.unnest().meta_get(LONG_LIST):
+            yield from _demand(term.this, SeekOperator.AMONG, [listed.unnest()], of_expressions)
         case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
             as_written, exchanged = _COMPARISONS[type(term)]
             yield from _demand(term.this, as_written, [term.expression], of_expressions)
@@ -165,12 +169,18 @@ def _read_forms(term: exp.Expr) -> Iterator[tuple[str, SeekCondition]]:
     yield from _read_term(term, of_expressions=True)
 
 
+def _read_operand(node: exp.Expr) -> Operand | ListArgument | None:
+    operand = read_operand(node)
+    is_list = isinstance(operand, Argument) and node.meta_get(LONG_LIST)
+    return ListArgument(operand.number) if isinstance(operand, Argument) and is_list else operand
+
+
 def _demand(
     compared: exp.Expr, comparison: SeekOperator, values: Sequence[exp.Expr], of_expressions: bool
 ) -> Iterator[tuple[str, SeekCondition]]:
     compared = compared.unnest()
-    operands = [read_operand(value) for value in values]
-    given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
+    operands = [_read_operand(value) for value in values]
+    given = tuple(operand for operand in operands if isinstance(operand, Given | Argument | ListArgument))
     if not given or len(given) != len(values):
         return
     if isinstance(compared, exp.Column) and isinstance(compared.this, exp.Identifier):
@@ -227,10 +237,21 @@ def _bind_form(demand: SeekCondition, table: Table) -> Condition | None:
     return None if text is None else MeetsCondition(text)
 
 
+def _values_of(operand: Given | Argument | ListArgument, values: Sequence[Any]) -> Sequence[Any]:
+    match operand:
+        case Given(value):
+            return (value,)
+        case Argument(number):
+            return (values[number - 1],)
+        case ListArgument(number):
+            listed: Sequence[Any] = values[number - 1]
+            return listed
+
+
 def _bind(demand: SeekCondition, column: Column, values: Sequence[Any]) -> Condition | None:
     if demand.comparison is SeekOperator.IS_NULL:
         return IsNull(column.id)
-    given = [values[o.number - 1] if isinstance(o, Argument) else o.value for o in demand.operands]
+    given = list(chain.from_iterable(_values_of(operand, values) for operand in demand.operands))
     if demand.comparison is SeekOperator.LIKE:
         pattern = _PREFIX_PATTERN.fullmatch(given[0]) if isinstance(given[0], str) else None
         return StartsWith(column.id, pattern[1]) if pattern and column.type.kind in _TEXTS else None

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from seachange.model.scan import Scan
-from seachange.sql.pgcatalog.scan import find_relation
+from seachange.sql.pgcatalog.scan import HIDDEN, find_relation
 from seachange.sql.port.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 from seachange.storage.arrow import arrow_type
 
@@ -25,11 +25,11 @@ def is_virtual_relation(schema: str | None, name: str) -> bool:
 # Columns that may contain values of rows or text of statements: only superusers see them.
 _PRIVATE: dict[str, frozenset[str]] = {
     "jobs": frozenset({"statement", "error", "hint"}),
+    "changes": frozenset({"statement"}),
     "leases": frozenset({"statement"}),
     "cache": frozenset({"store", "folder"}),
     "events": frozenset({"event"}),
 }
-HIDDEN = "<insufficient privilege>"
 
 
 def without_private(name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

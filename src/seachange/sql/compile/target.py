@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -13,6 +13,7 @@ from seachange.model.schema.defaults import constant_value
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.objects import View
 from seachange.model.states import REFUSING
+from seachange.sql.compile.bound_catalog import NOTHING_RESOLVED, Resolved
 from seachange.sql.compile.system_relations import is_system
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.duck.operands import NULL, DefaultValue, DrawnValue, Given, Operand
@@ -21,12 +22,17 @@ from seachange.sql.port.port import SequencePort, TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.text.tree import OVERRIDING
 
+# Key of `meta` of the table that a statement changes.
+RESOLVED: Final = "resolved"
+
 
 @dataclass(frozen=True, slots=True)
 class DmlTarget:
     schema: str | None
     name: str
     alias: str
+    # What the statement was bound to.
+    resolved: Resolved = NOTHING_RESOLVED
 
     def resolve(self, port: TransactionPort) -> Table:
         if is_system(self.schema, self.name):
@@ -62,6 +68,7 @@ def read_target(node: exp.Expr | None) -> DmlTarget:
         folded(schema) if schema is not None else None,
         name,
         folded(alias.this) if alias is not None else name,
+        node.meta_get(RESOLVED) or NOTHING_RESOLVED,
     )
 
 

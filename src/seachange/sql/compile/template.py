@@ -7,7 +7,7 @@ The passes are pure functions on a copy of the parsed tree, in the order of `_PA
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -17,32 +17,33 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from seachange import errors
 from seachange.runtime.interruption import check_interrupt
 from seachange.sql.bind.output_names import name_columns, output_names
-from seachange.sql.bind.query import Binding, bind_tree
-from seachange.sql.bind.scope import Columns, NoCatalog
-from seachange.sql.bind.types import bound
+from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.scope import BindCatalog, Columns, NoCatalog
+from seachange.sql.bind.types import BoundType, bound
 from seachange.sql.compile.bound_catalog import NOTHING_RESOLVED, PortCatalog, Resolved
-from seachange.sql.compile.bpchar_parameters import Compared, note_compared
 from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
 from seachange.sql.compile.seek import DEMANDS, SeekCondition, note_demands
 from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.sql.duck.sequence_calls import name_calls, plain_names
 from seachange.sql.pgcatalog.calls import name_catalog_calls
 from seachange.sql.pgcatalog.rewrite import name_function_columns, translate_catalog_calls, translate_catalog_forms
-from seachange.sql.text.scope import GIVEN, is_cte_reference
+from seachange.sql.text.scope import GIVEN, WITH_HIDDEN, is_cte_reference
 from seachange.sql.text.tree import INCOMPLETE
 from seachange.sql.translate.casts import translate_casts
 from seachange.sql.translate.function_map import map_functions
 from seachange.sql.translate.guard import check_text, check_tree
 from seachange.sql.translate.json_operators import translate_json
 from seachange.sql.translate.mapped.aggregates import gather_documents, guard_filtered
-from seachange.sql.translate.quantified import translate_quantifiers
+from seachange.sql.translate.networks import note_networks, translate_networks
+from seachange.sql.translate.quantified import join_long_lists, match_patterns, translate_quantifiers
 from seachange.sql.translate.result_types import declare_results
 from seachange.sql.translate.row_values import expand_rows, show_rows
 from seachange.sql.translate.size_limits import bound_sizes
 from seachange.sql.translate.sources import expand_sources
 from seachange.sql.translate.table_functions import expand_table_calls
 from seachange.sql.translate.time_functions import name_moments
-from seachange.storage.duck import SUM_MACRO
+from seachange.sql.translate.typed import note_types, translate_by_type
+from seachange.storage.duck import SPAN_MACRO, SPAN_PARTS, SUM_MACRO
 from seachange.values.types import SqlType
 
 # Marks the place of a scan in generated text. No statement can contain it: the guard rejects NUL and escapes for it.
@@ -75,8 +76,8 @@ class _DuckDB(DuckDB):
     NULL_ORDERING = "nulls_are_large"
 
 
-# Key of `meta` by which DML marks its target: it is scanned with its hidden columns.
-WITH_HIDDEN = "with_hidden"
+# Key of `meta` of a sum of intervals.
+_OF_SPANS = "of_spans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,6 @@ class Template:
     session_values: tuple[str, ...] = ()
     types: tuple[TypeHole, ...] = ()
     typed_pieces: tuple[str, ...] = ()
-    compared: Compared = ()
     # The result columns as the binder found them, None if it could not.
     columns: Columns = None
     # What the binder found in the catalog.
@@ -133,7 +133,7 @@ def parameter_name(number: int) -> str:
 def compile_template(
     tree: exp.Expr,
     timed: bool = True,
-    catalog: PortCatalog | None = None,
+    catalog: BindCatalog | None = None,
     declared: Sequence[SqlType | None] = (),
 ) -> Template:
     """Takes ownership of the tree. Unless `timed`, time functions are left for later. With a catalog, the template is
@@ -141,8 +141,9 @@ def compile_template(
     tree = fold_names(plain_names(tree))
     given = [bound(type_) if type_ is not None else None for type_ in declared]
     binding = bind_tree(tree, catalog or NoCatalog(), given)
-    if binding.parameters:
-        _cast_spans(tree, binding)
+    note_networks(tree, binding.found.types)
+    note_types(binding.found)
+    _note_spans(tree, binding.found.types)
     names = output_names(tree)
     tree = translate_catalog_forms(name_columns(tree))
     check_tree(tree)
@@ -151,7 +152,6 @@ def compile_template(
         tree = transform(tree)
     parameters = sorted({int(node.this.name) for node in tree.find_all(exp.Parameter)})
     cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
-    compared = note_compared(tree) if parameters else ()
     for node in list(tree.find_all(exp.Parameter)):
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
     moments = name_moments(tree) if timed else set()
@@ -173,18 +173,9 @@ def compile_template(
         session_values,
         types,
         tuple(pieces[0::2]),
-        compared,
         binding.columns,
-        catalog.resolved if catalog is not None else NOTHING_RESOLVED,
+        catalog.resolved if isinstance(catalog, PortCatalog) else NOTHING_RESOLVED,
     )
-
-
-def _cast_spans(tree: exp.Expr, binding: Binding) -> None:
-    """Intervals are passed to DuckDB as texts."""
-    for node in list(tree.find_all(exp.Parameter)):
-        type_ = binding.types.get(id(node))
-        if type_ is not None and type_.name == "interval" and not isinstance(node.parent, exp.Cast):
-            node.replace(exp.cast(node.copy(), exp.DataType.build("INTERVAL", dialect="duckdb")))
 
 
 def fold_names(tree: exp.Expr) -> exp.Expr:
@@ -211,17 +202,41 @@ def _plain_forms(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _sum_integers(tree: exp.Expr) -> exp.Expr:
-    """A macro returns the type that `sum` has in PostgreSQL. An aggregate with FILTER or OVER cannot be a macro."""
+def _note_spans(tree: exp.Expr, types: Mapping[int, BoundType]) -> None:
+    for node in tree.find_all(exp.Sum):
+        type_ = types.get(id(node))
+        if type_ is not None and type_.name == "interval":
+            node.meta[_OF_SPANS] = True
+
+
+def _sum_numbers(tree: exp.Expr) -> exp.Expr:
+    """A macro returns the type that `sum` has in PostgreSQL, and sums intervals. An aggregate with FILTER or OVER
+    cannot be a macro: of intervals, each part is summed so."""
     for node in list(tree.find_all(exp.Sum)):
-        modified = isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup)
-        if not modified and not isinstance(node.this, exp.Distinct | exp.Order):
+        whole: exp.Expr = node
+        while isinstance(whole.parent, exp.Filter | exp.Window | exp.WithinGroup) and whole.arg_key == "this":
+            whole = whole.parent
+        if isinstance(node.this, exp.Distinct | exp.Order):
+            continue
+        if whole is node:
             node.replace(exp.Anonymous(this=SUM_MACRO, expressions=[node.this.copy()]))
+        elif node.meta_get(_OF_SPANS):
+            whole.replace(exp.Anonymous(this=SPAN_MACRO, expressions=[_sum_part(whole, part) for part in SPAN_PARTS]))
     return tree
+
+
+def _sum_part(whole: exp.Expr, part: str) -> exp.Expr:
+    made = whole.copy()
+    inner = made
+    while not isinstance(inner, exp.Sum):
+        inner = inner.this
+    inner.set("this", exp.Anonymous(this=part, expressions=[inner.this.copy()]))
+    return made
 
 
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _plain_forms,
+    translate_by_type,
     guard_filtered,
     show_rows,
     expand_sources,
@@ -230,15 +245,18 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     translate_catalog_calls,
     declare_results,
     gather_documents,
+    translate_networks,
+    match_patterns,
     map_functions,
     translate_quantifiers,
     expand_rows,
     translate_casts,
     translate_json,
     bound_sizes,
-    _sum_integers,
+    _sum_numbers,
     note_demands,
     note_links,
+    join_long_lists,
 )
 
 

@@ -1,14 +1,13 @@
-"""Type holes: the parts of a query's text that depend on the catalog, such as casts to enum types, comparisons with
-labels, arithmetic on numerics, and columns that depend on a primary key.
+"""Type holes: the parts of a query's text that depend on the catalog, such as casts to enum types, arithmetic on
+numerics, and columns that depend on a primary key.
 
-DuckDB compares an enum value with a string as strings; in PostgreSQL the string is a label. So a constant that is
-compared with a column is followed by a hole, which becomes a cast if the column has an enum type.
+DuckDB compares an enum value with a string as strings; in PostgreSQL the string is a label, and is cast.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -23,15 +22,16 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.enums import labels_of
 from seachange.model.schema.objects import EnumType, View
 from seachange.runtime.interruption import each
+from seachange.sql.bind.types import BoundType
 from seachange.sql.port.port import TransactionPort
+from seachange.sql.text.names import refuse_type
 from seachange.sql.text.scope import GIVEN, is_cte_reference
 from seachange.sql.translate import arithmetic
 from seachange.sql.translate.common_types import bare, find_meetings, join_meeting
 from seachange.sql.translate.derived import resolve_columns
 from seachange.sql.translate.grouping import Dependent, dependent_text, find_dependent
 from seachange.sql.translate.guard import user_type
-from seachange.sql.translate.mapped.lists import deciding_column
-from seachange.sql.translate.mapped.trees import ITEM_CALL
+from seachange.sql.translate.typed import BECOMES
 from seachange.storage.arrow import sql_number
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.digits import count_digits, plain_number
@@ -46,32 +46,9 @@ TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class UserCast:
-    name: RelationName
+    """To an enum type, by its name or its id."""
 
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A constant is compared with a column of one of these tables."""
-
-    column: str
-    tables: tuple[tuple[str | None, str], ...]
-    # A literal with trailing spaces, which are insignificant if the column is a char.
-    spaced: bool = False
-    # A literal that may be an array or a JSON document.
-    braced: bool = False
-
-    @property
-    def matters(self) -> bool:
-        """Whether it matters even if there are no enum types."""
-        return self.spaced or self.braced
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The prefix of a column that is compared with a constant which may be a JSON document."""
-
-    column: str
-    tables: tuple[tuple[str | None, str], ...]
+    name: RelationName | DescriptorId
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,17 +63,7 @@ class Calculated:
     aliases: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ListItem:
-    """The prefix of an operand of a list concatenation: empty if the operand is a list itself, which its column
-    decides, or if `beside` is not a list."""
-
-    column: exp.Column | None
-    tables: tuple[tuple[str, tuple[str | None, str]], ...]
-    beside: exp.Column | None = None
-
-
-TypeHole = UserCast | Compared | Document | Calculated | Dependent | ListItem
+TypeHole = UserCast | Calculated | Dependent
 FindTable = Callable[[str | None, str], object]
 
 
@@ -114,20 +81,9 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
         for node in tree.find_all(exp.Table)
         if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
     ]
-    _cut_items(tree, holes, tuple(sources), calculations)
+    _cut_labels(tree, holes)
     for column, dependent in find_dependent(tree) if sources else ():
         column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
-    if sources:
-        replaced: list[tuple[exp.Expr, exp.Expr]] = []
-        for column, constant in each(list(_comparisons(tree))):
-            own = [table for alias, table in sources if alias == column.table]
-            tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
-            mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant), _is_braced(constant)))
-            replaced.append((constant, exp.Var(this=constant.sql("duckdb") + mark)))
-            if _is_braced(constant):
-                wrapped = exp.Anonymous(this=_mark(holes, Document(column.name, tables)), expressions=[column.copy()])
-                column.replace(wrapped)
-        _replace(replaced)
     if calculations:
         _cut_calculations(tree, holes, tuple(sources))
     return tuple(holes)
@@ -145,20 +101,27 @@ def _replace(pairs: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
         parent.set("expressions", [news.get(id(item), item) for item in parent.expressions])
 
 
-def _cut_items(
-    tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...], columns: bool
-) -> None:
-    """Operands of list concatenations; of two columns either may be the list."""
-    for call in [call for call in tree.find_all(exp.Anonymous) if call.name == ITEM_CALL]:
-        item = call.expressions[0]
-        mark = _mark(holes, ListItem(deciding_column(item), sources))
-        call.replace(exp.Anonymous(this=mark, expressions=[item.copy()]))
-    for pipe in list(tree.find_all(exp.DPipe)) if columns and sources else ():
-        left, right = pipe.this, pipe.expression
-        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            for key, item, beside in (("this", left, right), ("expression", right, left)):
-                mark = _mark(holes, ListItem(item, sources, beside))
-                pipe.set(key, exp.Anonymous(this=mark, expressions=[item.copy()]))
+def _cut_labels(tree: exp.Expr, holes: list[TypeHole]) -> None:
+    """Constants that have got an enum type from their places."""
+    for node in list(tree.find_all(exp.Literal, exp.Parameter)):
+        type_ = node.meta_get(BECOMES)
+        declared = type_.declared if isinstance(type_, BoundType) else None
+        if declared is None:
+            continue
+        if declared.kind is Kind.CHAR and isinstance(node, exp.Parameter):
+            # Clients send values back as they receive them: padded.
+            node.replace(exp.func("rtrim", node.copy(), exp.Literal.string(" ")))
+        id_ = declared.enum or (declared.element.enum if declared.element is not None else 0)
+        if not id_:
+            continue
+        kind = _mark(holes, UserCast(DescriptorId(id_)))
+        value: exp.Expr = node.copy()
+        if declared.element is not None:
+            kind = f"{kind}[]"
+            if isinstance(node, exp.Literal):
+                value = exp.Anonymous(this=f"{PREFIX}array", expressions=[value])
+        to = exp.DataType(this=exp.DType.USERDEFINED, kind=exp.Var(this=kind))
+        node.replace(exp.Cast(this=value, to=to))
 
 
 def _cut_calculations(
@@ -216,34 +179,6 @@ def _mark(holes: list[TypeHole], hole: TypeHole) -> str:
     return f"\x00t{len(holes) - 1}\x00"
 
 
-def _comparisons(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
-    """Columns with the constants that they are compared with."""
-    for node in tree.find_all(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between):
-        match node:
-            case exp.In():
-                others = node.expressions
-            case exp.Between():
-                others = [node.args["low"], node.args["high"]]
-            case _:
-                others = [node.expression]
-                if isinstance(node.expression, exp.Column) and _is_constant(node.this):
-                    yield node.expression, node.this
-        if isinstance(node.this, exp.Column) and isinstance(node.this.this, exp.Identifier):
-            yield from ((node.this, other) for other in others if _is_constant(other))
-
-
-def _is_spaced(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and node.is_string and node.name.endswith(" ")
-
-
-def _is_braced(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and node.is_string and node.name.lstrip()[:1] in ("{", "[")
-
-
-def _is_constant(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Parameter) or (isinstance(node, exp.Literal) and node.is_string)
-
-
 def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
     return TYPE_HOLES.sub(lambda hole: types[int(hole[1])], "".join(parts))
 
@@ -252,9 +187,7 @@ def bind_types(
     holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None, values: Sequence[Any] = ()
 ) -> list[str] | None:
     """The texts for the holes; None if none matters. `values` are those of the parameters."""
-    if not holes or not (
-        port.schema.has_enums or any(not isinstance(hole, Compared) or hole.matters for hole in holes)
-    ):
+    if not holes:
         return None
     known = find or port.names.relation
     return [_text(hole, port, known, values) for hole in holes]
@@ -264,12 +197,6 @@ def _text(hole: TypeHole, port: TransactionPort, find: FindTable, values: Sequen
     match hole:
         case UserCast():
             return _cast_type(hole, port)
-        case Compared():
-            return _compared(hole, port, find)
-        case Document():
-            return f"{PREFIX}json_value" if _is_document(hole.column, hole.tables, find) else ""
-        case ListItem():
-            return _item(hole, find)
         case Dependent():
             return dependent_text(hole, lambda schema, name: _find(schema, name, find))
         case Calculated():
@@ -309,13 +236,6 @@ def _value(parameter: exp.Expr, values: Sequence[Any]) -> Any:
     return values[int(number) - 1] if number.isdigit() and int(number) <= len(values) else None
 
 
-def _item(hole: ListItem, find: FindTable) -> str:
-    type_ = _column_type(hole.tables, hole.column, find) if hole.column is not None else None
-    beside = _column_type(hole.tables, hole.beside, find) if hole.beside is not None else None
-    is_put = hole.beside is None or (beside is not None and beside.element is not None)
-    return "list_value" if is_put and type_ is not None and type_.element is None else ""
-
-
 def _known_type(hole: Calculated, column: exp.Column, find: FindTable) -> SqlType | None:
     is_alias = not column.table and column.name in hole.aliases
     return None if is_alias else _column_type(hole.tables, column, find)
@@ -347,7 +267,12 @@ def _type_in(relation: object, name: str) -> SqlType | None:
 
 
 def _cast_type(hole: UserCast, port: TransactionPort) -> str:
-    return labels_of(find_enum(hole.name, port)).duckdb
+    if isinstance(hole.name, RelationName):
+        return labels_of(find_enum(hole.name, port)).duckdb
+    found = port.schema.object_by_id(hole.name)
+    if not isinstance(found, EnumType):
+        raise errors.Bug(detail=f"enum type {hole.name} does not exist")
+    return labels_of(found).duckdb
 
 
 def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
@@ -356,35 +281,8 @@ def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
         port.schema.note_name(schema, name.name)
         if (schema, name.name) in found:
             return found[schema, name.name]
+    refuse_type(name.name)
     raise errors.UndefinedObject(kind="type", name=name)
-
-
-def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
-    """Empty unless the column certainly has one enum type: DuckDB then compares texts."""
-    enums: set[int] = set()
-    types: set[SqlType] = set()
-    for schema, name in hole.tables:
-        table = _find(schema, name, find)
-        column = table.column_by_name.get(hole.column) if table is not None else None
-        if column is not None:
-            enums.add(column.type.enum)
-            types.add(column.type)
-    if hole.spaced and {type_.kind for type_ in types} == {Kind.CHAR}:
-        return ".rtrim(' ')"
-    if hole.braced and {type_.kind for type_ in types} == {Kind.JSONB}:
-        return f".{PREFIX}json_constant()"
-    type_ = port.schema.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
-    listed = next(iter(types)) if len(types) == 1 else None
-    if listed is None or listed.element is None:
-        return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
-    name = f"{labels_of(type_).duckdb}[]" if isinstance(type_, EnumType) else listed.duckdb
-    return f".{PREFIX}array()::{name}" if hole.braced else f"::{name}" if listed.enum else ""
-
-
-def _is_document(column: str, named: Sequence[tuple[str | None, str]], find: FindTable) -> bool:
-    tables = [table for each in named if (table := _find(*each, find)) is not None]
-    found = [made for table in tables if (made := table.column_by_name.get(column)) is not None]
-    return bool(found) and all(made.type.kind is Kind.JSONB for made in found)
 
 
 def _find(schema: str | None, name: str, find: FindTable) -> Table | None:

@@ -237,7 +237,7 @@ def shown(name: str, type_: SqlType | None, zone: str) -> Shown:
     """`type_` is None for a value that has none of our types."""
     if type_ is None:
         return Shown(f"CAST({name} AS VARCHAR)")
-    if type_.element is not None or type_.kind in (Kind.INTERVAL, Kind.REAL, Kind.DOUBLE):
+    if type_.element is not None or type_.kind in (Kind.INTERVAL, Kind.REAL, Kind.DOUBLE, Kind.INET, Kind.CIDR):
         return Shown(write_stored(name, type_), _shower(type_, zone))
     return Shown(_shown_by_duckdb(name, type_))
 

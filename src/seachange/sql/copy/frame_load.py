@@ -23,7 +23,7 @@ from seachange.values.types import Kind
 
 FILES = "files"
 # Spark has no such types: they arrive as text.
-_FROM_TEXT = frozenset({Kind.UUID, Kind.TIME, Kind.INTERVAL})
+_FROM_TEXT = frozenset({Kind.UUID, Kind.TIME, Kind.INTERVAL, Kind.INET, Kind.CIDR})
 _NULL = '"NULL"'
 
 
@@ -50,15 +50,19 @@ def source_name(place: int) -> str:
     return f"f{place}"
 
 
-def plan_frame(table: Table, columns: Sequence[FrameColumn], is_case_sensitive: bool) -> FrameQuery:
-    """Columns are matched by name. As with COPY, values of an identity column may be given."""
+def plan_frame(
+    table: Table, columns: Sequence[FrameColumn], is_case_sensitive: bool, is_spooled: bool = True
+) -> FrameQuery:
+    """Columns are matched by name. As with COPY, values of an identity column may be given. `is_spooled`: Spark has
+    written the files; else they are anyone's, with the columns under their own names."""
     given: dict[ColumnId, exp.Expr] = {}
     for place, frame_column in enumerate(columns):
         column = _match(table, frame_column.name, is_case_sensitive)
         if column.id in given:
             raise errors.DuplicateColumn(name=column.name)
         check_assigned(column, None, "insert into", overriding="system")
-        given[column.id] = _convert(column, frame_column, source_name(place))
+        source = _spooled(place, frame_column) if is_spooled else exp.column(frame_column.name, quoted=True)
+        given[column.id] = _convert(column, frame_column, source)
     visible = table.visible_columns
     expressions = [given[c.id] if c.id in given else convert_default(c) for c in visible]
     named = [e.as_(c.name, quoted=True) for e, c in zip(expressions, visible, strict=True)]
@@ -81,7 +85,7 @@ def _match(table: Table, name: str, is_case_sensitive: bool) -> Column:
     return alike[0]
 
 
-def _convert(column: Column, given: FrameColumn, source: str) -> exp.Expr:
+def _convert(column: Column, given: FrameColumn, source: exp.Expr) -> exp.Expr:
     duck_type = given.duck_type
     if duck_type is None:
         raise errors.NotAssignable(column=column.name, type=column.type, given=given.spark_type)
@@ -89,7 +93,12 @@ def _convert(column: Column, given: FrameColumn, source: str) -> exp.Expr:
         return convert_constant(column, None)
     if not (duck_type == "VARCHAR" and column.type.kind in _FROM_TEXT):
         check_assignable(column, duck_type)
-    return convert_given(column, _decode(exp.column(source), duck_type), duck_type)
+    return convert_given(column, source, duck_type)
+
+
+def _spooled(place: int, given: FrameColumn) -> exp.Expr:
+    source = exp.column(source_name(place))
+    return source if given.duck_type is None else _decode(source, given.duck_type)
 
 
 def _decode(value: exp.Expr, duck_type: str) -> exp.Expr:

@@ -226,4 +226,4 @@ def read_check(reader: Reader, name: str | None) -> CheckDefinition:
 
 def compile_check(text: str, name: str | None = None) -> CheckDefinition:
     expression = compile_expression(text, CHECK)
-    return CheckDefinition(expression.pieces, expression.columns, name)
+    return CheckDefinition(expression.pieces, expression.columns, name, written=expression.written)

@@ -8,7 +8,8 @@ a sequence is the `sequence_call` of its name, which cannot occur in a literal.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import exp
@@ -20,12 +21,16 @@ from seachange.model.statements import (
     ExpressionDefinition,
     UserType,
     Volatility,
+    WrittenExpression,
     sequence_call,
     typed_label,
 )
 from seachange.sql.bind.names import function_name
+from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.scope import BindCatalog, BoundColumn, Columns
+from seachange.sql.bind.types import BoundType
 from seachange.sql.compile.target import folded
-from seachange.sql.compile.template import compile_template
+from seachange.sql.compile.template import compile_template, fold_names
 from seachange.sql.compile.type_holes import UserCast
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, split_script
@@ -33,6 +38,7 @@ from seachange.sql.text.tree import parse_tree
 from seachange.sql.translate.functions import TABLE_FUNCTIONS
 from seachange.sql.translate.guard import text_of, user_type
 from seachange.sql.translate.time_functions import spell_now
+from seachange.sql.translate.typed import note_types
 
 # Encloses the number of a column or sequence in generated text; no expression may contain it.
 _GAP = "\x01"
@@ -75,12 +81,43 @@ PREDICATE = Use("index predicates", columns=True, volatility=Volatility.IMMUTABL
 TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOLATILE)
 
 
-def compile_expression(text: str, use: Use, target: ColumnType | None = None) -> ExpressionDefinition:
+USES: Final = {use.name: use for use in (CHECK, DEFAULT, GENERATED, INDEX, PREDICATE, TRANSFORM)}
+# What an expression is parsed behind.
+_BEFORE: Final = "SELECT (\n"
+
+
+@dataclass(frozen=True, slots=True)
+class RowCatalog:
+    """The columns that an expression sees, and the types that it may name."""
+
+    known: Sequence[BoundColumn]
+    types: BindCatalog
+
+    def columns(self, schema: str | None, name: str) -> Columns:
+        return self.known
+
+    def user_type(self, schema: str | None, name: str) -> BoundType | None:
+        return self.types.user_type(schema, name)
+
+    def enum_name(self, number: int) -> str:
+        return self.types.enum_name(number)
+
+
+def bind_expression(written: WrittenExpression, row: RowCatalog) -> ExpressionDefinition:
+    """The expression for columns of these types. Raises what PostgreSQL does where they do not fit."""
+    return compile_expression(written.text, USES[written.use], written.target, row)
+
+
+def compile_expression(
+    text: str, use: Use, target: ColumnType | None = None, row: RowCatalog | None = None
+) -> ExpressionDefinition:
     """`target` is the type of the column that gets the value. The value is cast to it in any case, so a final cast of
     the expression is removed: DuckDB cannot cast to user-defined types."""
     try:
         # A parent, so that the root is replaced like any other node.
         select = exp.Select(expressions=[_without_cast(_parse(text, use), target)])
+        if row is not None:
+            _note_types(select, use, row)
         spell_now(select)
         # Searched in the tree, since an escape may denote such a character.
         if any(_CONTROL.search(text_of(node)) for node in select.walk()):
@@ -93,6 +130,10 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
         template = compile_template(select, timed=False)
     except RecursionError:
         raise errors.StatementTooComplex() from None
+    except errors.Error as error:
+        if error.place is not None and error.place.part is None:
+            error.place = replace(error.place, offset=error.place.offset - len(_BEFORE), part=text)
+        raise
     if any(isinstance(hole, UserCast) for hole in template.types):
         raise errors.FeatureNotSupported(
             feature=f"a cast to a user-defined type in {use.name}", instead="Cast a label, or omit the cast."
@@ -106,12 +147,25 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
     pieces = [_SEQUENCE_GAPS.sub(lambda gap: sequence_call(sequences[int(gap[1])]), part) for part in parts[0::2]]
     pieces = [_LABEL_GAPS.sub(lambda gap: labels[int(gap[1])], piece) for piece in pieces]
     used = tuple(columns[int(number)] for number in parts[1::2])
-    return ExpressionDefinition(tuple(pieces), used, volatility, tuple(dict.fromkeys(sequences)))
+    written = WrittenExpression(text, use.name, target)
+    return ExpressionDefinition(tuple(pieces), used, volatility, tuple(dict.fromkeys(sequences)), written)
+
+
+def _note_types(select: exp.Select, use: Use, row: RowCatalog) -> None:
+    """Binds the expression as one over the columns of a row."""
+    select.set("from_", exp.From(this=exp.to_table("row")))
+    bound_tree = fold_names(select)
+    found = bind_tree(bound_tree, row).found
+    if use in (CHECK, PREDICATE):
+        condition = select.expressions[0]
+        found.check_condition(condition, found.types.get(id(condition)), use.name)
+    note_types(found, labels=False)
+    select.set("from_", None)
 
 
 def _parse(text: str, use: Use) -> exp.Expr:
     """The expression in exactly one pair of parentheses, so that it can be used anywhere."""
-    statements = split_script(f"SELECT (\n{text}\n)")
+    statements = split_script(f"{_BEFORE}{text}\n)")
     tree = parse_tree(statements[0])
     if len(statements) != 1 or not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")

@@ -19,7 +19,7 @@ _METHODS = frozenset({BTREE, "hash", "brin", "gin", "gist", "spgist"})
 
 _PLAIN_TYPES = (
     *("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar", "bytea"),
-    *("date", "time", "timestamp", "timestamptz", "interval", "uuid", "enum", "oid", "name"),
+    *("date", "time", "timestamp", "timestamptz", "interval", "uuid", "enum", "oid", "name", "inet", "cidr"),
 )
 # Operator classes with the order of keys here: that of the type, texts by their bytes. For a brin, those of minimum and
 # maximum or of values.

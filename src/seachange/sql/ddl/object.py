@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import ChangeOwner, DropObjects, MoveObject, RenameObject
+from seachange.model.statements import ChangeOwner, DropObjects, MoveObject, RenameObject, RevertChange
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
@@ -27,6 +27,10 @@ def read_role(reader: Reader) -> str:
 
 def take_cascade(reader: Reader) -> bool:
     return reader.take_any("cascade", "restrict") == "cascade"
+
+
+def read_revert_change(reader: Reader) -> RevertChange:
+    return RevertChange(reader.integer(), take_cascade(reader))
 
 
 def take_move_or_owner(

@@ -13,11 +13,17 @@ from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
 from seachange.sql.ddl.index import read_alter_index, read_create_index, read_create_unique_index, read_drop_index
-from seachange.sql.ddl.object import read_drop_objects
+from seachange.sql.ddl.object import read_drop_objects, read_revert_change
 from seachange.sql.ddl.privilege import read_grant, read_revoke
 from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
-from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
+from seachange.sql.ddl.view import (
+    read_alter_view,
+    read_create_view,
+    read_replace_view,
+    read_temporary_replacement,
+    read_temporary_view,
+)
 from seachange.sql.text.tokens import Reader
 
 
@@ -38,10 +44,13 @@ DDL_READERS: tuple[
     # UNLOGGED is ignored: every table is durable.
     (("create", "unlogged", "table"), table.read_create_table),
     *((("create", *words, "table"), table.read_create_temporary) for words in _TEMPORARY),
+    *((("create", *words, "view"), read_temporary_view) for words in _TEMPORARY),
+    *((("create", "or", "replace", *words, "view"), read_temporary_replacement) for words in _TEMPORARY),
     (("drop", "table"), table.read_drop_table),
     (("alter", "table"), read_alter_table),
     (("truncate",), table.read_truncate),
     (("undrop", "table"), table.read_undrop_table),
+    (("revert", "change"), read_revert_change),
     (("create", "index"), read_create_index),
     (("create", "unique", "index"), read_create_unique_index),
     (("alter", "index"), read_alter_index),
@@ -89,7 +98,7 @@ _REFUSED: dict[str, str] = {
     **dict.fromkeys(("trigger", "rule"), _TRIGGERS),
     **dict.fromkeys(("operator", "cast", "conversion", "collation", "text"), "Only the built-in ones are supported."),
     **dict.fromkeys(("foreign", "server", "publication", "subscription"), "Load the data with INSERT or COPY."),
-    **dict.fromkeys(("temp", "temporary", "unlogged"), "Only temporary tables are supported."),
+    **dict.fromkeys(("temp", "temporary", "unlogged"), "Only temporary tables and views are supported."),
     "extension": "Omit the statement.",
     "domain": "Use the type itself, with a CHECK on each column.",
     "policy": "Use views, and privileges on them.",

@@ -38,7 +38,10 @@ def take_storage(reader: Reader) -> tuple[tuple[str, str], ...]:
         reader.expect_symbol(")")
     else:
         reader.take("without", "oids")
-    reader.take("tablespace", "pg_default")
+    name = reader.peek(1)
+    if reader.at("tablespace") and name is not None and name.text == "pg_default":
+        reader.next()
+        reader.next()
     return tuple((each[0], each[1]) for each in found if each is not None and each[1] is not None)
 
 

@@ -15,7 +15,7 @@ from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_ta
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.ddl.storage_parameters import take_storage
 from seachange.sql.text.names import read_list, read_relation, read_relations
-from seachange.sql.text.tokens import Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 
 # Options of LIKE; the last two have no effect here.
 _LIKE_OPTIONS = (
@@ -30,6 +30,9 @@ _LIKE_OPTIONS = (
     "statistics",
 )
 _DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
+_INTO = re.compile(r"\binto\b", re.IGNORECASE)
+# What ends the search for the INTO of a query.
+_BEFORE_INTO = frozenset({"into", "from", "where", "insert", "update", "delete", "merge", "values", "union"})
 # Forms of CREATE TABLE that are not supported, with hints.
 _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("partition",), "a partitioned table", "Create a table without partitions."),
@@ -44,11 +47,7 @@ _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 def read_create_temporary(reader: Reader) -> statements.CreateTemporary:
     actions: list[statements.OnCommit] = []
     create = _read_table(reader, lambda: actions.extend(_take_on_commit(reader)))
-    if create.table.schema not in (None, OWN_SCHEMA):
-        raise errors.InvalidTableDefinition(
-            name=create.table, detail="a temporary table cannot be created in another schema"
-        )
-    own = replace(create, table=RelationName(OWN_SCHEMA, create.table.name))
+    own = replace(create, table=_own_name(create.table))
     return statements.CreateTemporary(own, actions[0] if actions else statements.OnCommit.PRESERVE)
 
 
@@ -132,6 +131,8 @@ def _read_elements(
             likes.append(_read_like(reader, len(columns)))
         elif any(reader.at(word) for word in TABLE_CONSTRAINTS) or reader.at("not", "null"):
             read_table_constraint(reader, constraints)
+            # Of a new table, all rows are checked.
+            reader.take("not", "valid")
         else:
             columns.append(read_column(reader, constraints))
         if not reader.take_symbol(","):
@@ -190,3 +191,36 @@ def _read_truncated(reader: Reader) -> RelationName:
 
 def read_undrop_table(reader: Reader) -> statements.UndropTable:
     return statements.UndropTable(read_relation(reader))
+
+
+def read_select_into(reader: Reader) -> statements.CreateTableAs | statements.CreateTemporary | None:
+    """SELECT ... INTO t ... as CREATE TABLE t AS SELECT ...; None for any other statement."""
+    start = _find_into(reader) if _INTO.search(reader.text) else None
+    if start is None:
+        return None
+    scope = reader.take_any("temp", "temporary", "unlogged")
+    reader.take("table")
+    name = read_relation(reader)
+    query = " ".join([reader.text[:start], *([] if reader.at_end else [reader.rest()])])
+    if scope in (None, "unlogged"):
+        return statements.CreateTableAs(name, query)
+    return statements.CreateTemporary(statements.CreateTableAs(_own_name(name), query))
+
+
+def _find_into(reader: Reader) -> int | None:
+    """Reads up to the INTO of a query, and returns its place in the text; None if it has none."""
+    depth = 0
+    while not reader.at_end:
+        word = reader.next()
+        if word.kind is TokenKind.SYMBOL:
+            depth += {"(": 1, ")": -1}.get(word.text, 0)
+        elif word.kind is TokenKind.WORD and not depth and word.text in _BEFORE_INTO:
+            return word.start if word.text == "into" else None
+    return None
+
+
+def _own_name(name: RelationName) -> RelationName:
+    """In the temporary schema of the session."""
+    if name.schema not in (None, OWN_SCHEMA):
+        raise errors.InvalidTableDefinition(name=name, detail="a temporary table cannot be created in another schema")
+    return RelationName(OWN_SCHEMA, name.name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import ChangeOwner, CreateView, MoveObject, RenameObject
+from seachange.model.schema.temporary import OWN_SCHEMA
+from seachange.model.statements import ChangeOwner, CreateTemporary, CreateView, MoveObject, RenameObject
 from seachange.sql.compile.template import fold_names
 from seachange.sql.ddl.object import take_change
 from seachange.sql.duck.sequence_calls import plain_names, sequences_named
@@ -28,6 +30,21 @@ def read_create_view(reader: Reader) -> CreateView:
 
 def read_replace_view(reader: Reader) -> CreateView:
     return _read_create(reader, or_replace=True)
+
+
+def read_temporary_view(reader: Reader) -> CreateTemporary:
+    return _as_temporary(read_create_view(reader))
+
+
+def read_temporary_replacement(reader: Reader) -> CreateTemporary:
+    return _as_temporary(read_replace_view(reader))
+
+
+def _as_temporary(view: CreateView) -> CreateTemporary:
+    if view.name.schema not in (None, OWN_SCHEMA):
+        detail = "a temporary view cannot be created in another schema"
+        raise errors.InvalidTableDefinition(name=view.name, detail=detail)
+    return CreateTemporary(replace(view, name=RelationName(OWN_SCHEMA, view.name.name)))
 
 
 def _read_create(reader: Reader, or_replace: bool) -> CreateView:

@@ -13,6 +13,7 @@ from seachange.storage.arrow import arrow_type
 from seachange.values.coercion import check_characters, coercer
 from seachange.values.types import Kind, SqlType
 
+_ADDRESSES = frozenset({Kind.INET, Kind.CIDR})
 # Kinds for which not every text is a value, or not in canonical form.
 _NORMALISED = frozenset({Kind.CHAR, Kind.NAME, Kind.JSON, Kind.JSONB, Kind.INTERVAL})
 
@@ -44,6 +45,9 @@ def _rounded(array: pa.Array, type_: SqlType) -> pa.Array:
 def convert_array(array: pa.Array, name: str, type_: SqlType) -> pa.Array:
     """Arrow data from a caller, for a column of that name."""
     wanted = arrow_type(type_)
+    if (type_.element or type_).kind in _ADDRESSES:
+        convert = coercer(type_)
+        return pa.array([convert(value) for value in array.to_pylist()], wanted)
     if type_.kind is Kind.INTERVAL and not pa.types.is_string(array.type):
         return _intervals(array, name, type_)
     try:

@@ -25,10 +25,14 @@ from seachange.sql.port.result import Row
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.arrow import write_stored
 from seachange.storage.duck_functions import know_functions
+from seachange.storage.plan import quote
 from seachange.values.timezone import UTC
 from seachange.values.types import from_duckdb
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
+# The types of addresses, and those in which Arrow gets them.
+_BITS = {"BIT": "BLOB", "BIT[]": "BLOB[]"}
+_MOMENTS = frozenset({"DATE", "TIME", "TIMESTAMP"})
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # Maximum number of cached texts with zoned timestamps among their columns.
 _WRAPPED_MAX = 1024
@@ -153,7 +157,11 @@ class DuckSession:
     @contextmanager
     def batches(self, query: DuckQuery, batch_rows: int) -> Iterator[pa.RecordBatchReader]:
         with self._running(query):
-            relation = self._cursor.sql(query.sql, params=self._parameters(query))
+            parameters = self._parameters(query)
+            relation = self._cursor.sql(query.sql, params=parameters)
+            types = [str(type_) for type_ in relation.types]
+            if any(type_ in _BITS for type_ in types):
+                relation = self._cursor.sql(_ask_for_bytes(query.sql, relation.columns, types), params=parameters)
             reader = relation.to_arrow_reader(batch_rows)
             try:
                 yield reader
@@ -280,13 +288,23 @@ def _answer(number: int) -> tuple[PortContext, Callable[[errors.Error], None]]:
 
 def _is_held_otherwise(type_: str) -> bool:
     """Whether rows store such values in another form than DuckDB returns to Python."""
-    return ZONED in type_ or "INTERVAL" in type_ or type_ == "UUID[]"
+    return ZONED in type_ or "INTERVAL" in type_ or type_ == "UUID[]" or type_ in _BITS
 
 
 def _ask_as_held(sql: str, types: Sequence[str]) -> str:
     names = [f"c{i}" for i in range(len(types))]
     wanted = [_as_held(n, t) for n, t in zip(names, types, strict=True)]
     return f"SELECT {', '.join(wanted)} FROM ({sql}) AS held({', '.join(names)})"  # noqa: S608 - generated
+
+
+def _ask_for_bytes(sql: str, names: Sequence[str], types: Sequence[str]) -> str:
+    """Arrow gets bits with a byte that counts those that are not used."""
+    renamed = [f"c{i}" for i in range(len(types))]
+    wanted = [
+        f"{f'CAST({column} AS {_BITS[type_]})' if type_ in _BITS else column} AS {quote(name)}"
+        for column, name, type_ in zip(renamed, names, types, strict=True)
+    ]
+    return f"SELECT {', '.join(wanted)} FROM ({sql}) AS held({', '.join(renamed)})"  # noqa: S608 - generated
 
 
 def _as_held(name: str, type_: str) -> str:
@@ -301,7 +319,22 @@ def _as_held(name: str, type_: str) -> str:
     return f"CAST({name} AS VARCHAR)" if _is_held_otherwise(type_) else name
 
 
+def _check_years(rows: list[Row], types: Sequence[str]) -> None:
+    """DuckDB gives dates and times that Python cannot hold, such as those after the year 9999, as texts."""
+    for place, type_ in enumerate(types):
+        name = type_.removesuffix("[]")
+        if name not in _MOMENTS:
+            continue
+        values = [row[place] for row in rows]
+        if name != type_:
+            values = [element for value in values if value is not None for element in value]
+        outside = next((value for value in values if type(value) is str), None)
+        if outside is not None:
+            raise errors.DatetimeFieldOverflow(type=str(from_duckdb(name)), value=outside)
+
+
 def _to_datetimes(rows: list[Row], types: Sequence[str]) -> list[Row]:
+    _check_years(rows, types)
     made = [_DATETIMES.get(type_) for type_ in types]
     if not any(made):
         return rows

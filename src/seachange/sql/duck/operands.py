@@ -12,8 +12,10 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.schema.descriptor import Column
+from seachange.sql.translate.networks import IMPLIED
 from seachange.values.interval import Interval, canonical_interval
 from seachange.values.json_text import show_json
+from seachange.values.network import ADDRESSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,13 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Argument:
     """The user's `number`-th parameter, from 1; higher numbers are values that DuckDB computes for the statement."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListArgument:
+    """A parameter whose value is a list, of which each element is an operand."""
 
     number: int
 
@@ -61,6 +70,8 @@ def read_operand(node: exp.Expr) -> Operand | None:
         case exp.Parameter(this=exp.Literal(is_string=False)):
             return Argument(int(node.this.name))
         case exp.Paren():
+            return read_operand(node.this)
+        case exp.Cast() if node.meta.get(IMPLIED):
             return read_operand(node.this)
         case _:
             return DefaultValue() if _is_default(node) else None
@@ -103,13 +114,20 @@ def _list(value: list[Any]) -> Any:
     if kind is Interval:
         texts = [None if element is None else canonical_interval(element) for element in value]
         return duckdb.Value(texts, duckdb.list_type(duckdb.sqltypes.INTERVAL))
+    if kind in ADDRESSES:
+        return [None if element is None else str(element) for element in value]
     if kind is dict:
         return [None if element is None else show_json(element) for element in value]
     return value
 
 
 # By Python type; DuckDB accepts all others as they are.
-_CONVERSIONS: dict[type, Callable[[Any], Any]] = {Interval: _interval, dict: show_json, list: _list}
+_CONVERSIONS: dict[type, Callable[[Any], Any]] = {
+    Interval: _interval,
+    dict: show_json,
+    list: _list,
+    **dict.fromkeys(ADDRESSES, str),
+}
 
 
 def to_duckdb(value: Any) -> Any:

@@ -130,6 +130,8 @@ def convert_given(column: Column, value: exp.Expr, duck_type: str) -> exp.Expr:
     if column.type.kind in (Kind.TEXT, Kind.VARCHAR) and duck_type == "INTERVAL":
         shown = interval_text(value.sql("duckdb"))
         value = exp.Anonymous(this=f"{PREFIX}interval_text", expressions=[exp.Var(this=shown)])
+    if column.type.kind in (Kind.TEXT, Kind.VARCHAR) and duck_type == "BIT":
+        value = exp.Anonymous(this=f"{PREFIX}network_full_text", expressions=[exp.cast(value, exp.DType.BLOB)])
     converted = convert_stored(column, value)
     return _checked_length(converted, column) if column.type.length else converted
 
@@ -141,6 +143,11 @@ def convert_stored(column: Column, value: exp.Expr) -> exp.Expr:
         # As 16 bytes, for which Arrow has a type whatever DuckDB's settings are.
         text_form = exp.cast(converted, exp.DataType.build("TEXT"))
         return exp.func("unhex", exp.func("replace", text_form, exp.Literal.string("-"), exp.Literal.string("")))
+    kind = (column.type.element or column.type).kind
+    if kind in (Kind.INET, Kind.CIDR):
+        is_list = column.type.element is not None
+        addresses = exp.Anonymous(this=f"{PREFIX}{kind.value}{'_list' if is_list else ''}", expressions=[value])
+        return exp.cast(addresses, exp.DataType.build("BLOB[]" if is_list else "BLOB", dialect="duckdb"))
     if column.type.stored != column.type.duckdb:
         return exp.Var(this=write_stored(converted.sql("duckdb"), column.type))
     return converted

@@ -10,8 +10,11 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.statements import Statement
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
+from seachange.sql.ddl.table import read_select_into
 from seachange.sql.parsing import prepared, transaction_statements, utility
+from seachange.sql.parsing.call_statement import read_call
 from seachange.sql.parsing.copy_statement import read_copy
+from seachange.sql.text.positions import StatementOrigin
 from seachange.sql.text.tokens import RawStatement, Reader, TokenKind, split_script
 from seachange.sql.text.tree import parse_tree, take_databases
 
@@ -66,6 +69,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("unlisten",), utility.read_unlisten),
     (("explain",), prepared.read_explain),
     (("copy",), read_copy),
+    (("call",), read_call),
     (("vacuum",), utility.read_vacuum),
     (("lock",), utility.read_lock),
     (("create", "extension"), utility.read_create_extension),
@@ -78,7 +82,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 _REFUSED: dict[str, str] = {
     **dict.fromkeys(("cluster", "security"), ""),
     **dict.fromkeys(("listen", "notify", "refresh"), ""),
-    **dict.fromkeys(("call", "do"), "Procedures are not supported; send the statements themselves."),
+    "do": "Send the statements themselves.",
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
     **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),
 }
@@ -90,10 +94,17 @@ def parse_script(script: str) -> tuple[Parsed, ...]:
 
 def parse_texts(script: str) -> tuple[tuple[Parsed, str], ...]:
     """Each statement with its own text."""
+    return tuple((_parse_located(raw, script, number), raw.text) for number, raw in enumerate(split_script(script)))
+
+
+def _parse_located(raw: RawStatement, script: str, number: int) -> Parsed:
     try:
-        return tuple((parse_statement(raw), raw.text) for raw in split_script(script))
+        return parse_statement(raw)
     except RecursionError:
         raise errors.StatementTooComplex() from None
+    except errors.Error as error:
+        StatementOrigin(script, number).locate(error)
+        raise
 
 
 def _tree_statement(raw: RawStatement) -> TreeStatement:
@@ -105,7 +116,7 @@ def parse_statement(raw: RawStatement) -> Parsed:
     reader = Reader(raw.words, raw.text)
     first = reader.plain()
     if first in _TREE_WORDS or first == "(":
-        return _tree_statement(raw)
+        return read_select_into(reader) or _tree_statement(raw)
     query = utility.read_alias(reader)
     if query is not None:
         reader.expect_end()

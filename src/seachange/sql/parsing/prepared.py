@@ -12,7 +12,7 @@ _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
 # The words that may follow DDL in EXPLAIN (DDL, ...).
 _DDL_EXPLANATIONS = {
     kind.value: kind for kind in statements.DdlExplanation if kind is not statements.DdlExplanation.STAGES
-}
+} | {"shape": statements.DdlExplanation.COST}
 # FETCH directions that have a keyword of their own.
 _STEPS: dict[str, tuple[statements.CursorWay, int]] = {
     "next": (statements.CursorWay.FORWARD, 1),
@@ -131,7 +131,7 @@ def _ddl_explanation(asked: list[str]) -> statements.DdlExplanation:
     others = [name for name in asked if name != "ddl"]
     unknown = [name for name in others if name not in _DDL_EXPLANATIONS]
     if asked[0] != "ddl" or unknown or len(others) > 1:
-        raise errors.SyntaxProblem(detail="EXPLAIN (DDL ...) takes one of VERBOSE, DEPS, VIZ and SHAPE, or nothing")
+        raise errors.SyntaxProblem(detail="EXPLAIN (DDL ...) takes one of VERBOSE, DEPS, VIZ and COST, or nothing")
     return _DDL_EXPLANATIONS[others[0]] if others else statements.DdlExplanation.STAGES
 
 

@@ -31,7 +31,7 @@ _EFFECTIVE = "full"
 _OPTIONS = (_EFFECTIVE, "freeze", "verbose", "analyze")
 _ON = ("true", "on")
 _OFF = ("false", "off")
-_VERBS = ("pause", "resume", "cancel")
+_VERBS = ("pause", "resume", "cancel", "publish")
 # The functions that applications use of these are built in: gen_random_uuid, uuid_generate_v4.
 BUILT_IN = frozenset({"plpgsql", "pgcrypto", "uuid-ossp"})
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
+from seachange.model.sessions import SessionRequest
 from seachange.sql.pgcatalog import deparse, regs
 from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, PG_CATALOG, TYPE_BY_OID
 from seachange.sql.pgcatalog.comments import comments, shared_comments
@@ -157,6 +158,18 @@ def _backend_pid(context: regs.Context) -> int:
     return context.port.statement.session.number
 
 
+def _blocking_pids(context: regs.Context, pid: int) -> list[int]:
+    return list(context.port.views.blockers(pid))
+
+
+def _cancel(context: regs.Context, pid: int) -> bool:
+    return context.port.views.ask_session(pid, SessionRequest.CANCEL)
+
+
+def _terminate(context: regs.Context, pid: int, timeout_ms: int | None) -> bool:
+    return context.port.views.ask_session(pid, SessionRequest.END)
+
+
 def _sleep(context: regs.Context, seconds: float) -> str:
     context.port.statement.pause(max(seconds, 0.0))
     return ""
@@ -241,6 +254,9 @@ CALLS: Final[dict[str, CatalogCall]] = {
     "current_setting": _call("VARCHAR BOOLEAN", "VARCHAR", _current_setting, 1),
     "set_config": _call("VARCHAR VARCHAR BOOLEAN", "VARCHAR", _set_config, 1),
     "pg_backend_pid": _call("", "INTEGER", _backend_pid),
+    "pg_blocking_pids": _call("INTEGER", "INTEGER[]", _blocking_pids),
+    "pg_cancel_backend": _call("INTEGER", "BOOLEAN", _cancel),
+    "pg_terminate_backend": _call("INTEGER BIGINT", "BOOLEAN", _terminate, 1),
     "pg_sleep": _call("DOUBLE", "VARCHAR", _sleep),
     "pg_is_in_recovery": _always("", "BOOLEAN", False),
     "pg_encoding_to_char": _call("INTEGER", "VARCHAR", _encoding),
@@ -331,6 +347,7 @@ _RESULTS: Final[dict[str, pa.DataType]] = {
     "VARCHAR[]": pa.list_(pa.string()),
     "BOOLEAN": pa.bool_(),
     "INTEGER": pa.int32(),
+    "INTEGER[]": pa.list_(pa.int32()),
     "BIGINT": pa.int64(),
     "UINTEGER": pa.uint32(),
 }

@@ -23,6 +23,7 @@ from seachange.model.states import State
 from seachange.sql.pgcatalog.facts import Facts, Relation, quote_name, type_name
 from seachange.sql.translate.mapped.trees import FUNCTION_NAMES
 from seachange.sql.translate.result_types import drop_declared
+from seachange.sql.translate.size_limits import drop_guards
 from seachange.sql.translate.time_functions import spell_now
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.output_format import show_held, show_text
@@ -145,10 +146,17 @@ def print_expression(tree: exp.Expr, pretty: bool = False) -> str:
 
 def _spell_out(holder: exp.Expr) -> None:
     """Rewrites BETWEEN and IN as comparisons, and our functions as PostgreSQL's."""
+    drop_guards(holder)
     drop_declared(holder)
+    # An integer that DuckDB has to be told is one.
+    for cast in [c for c in holder.find_all(exp.Cast) if c.to.is_type(exp.DType.INT) and c.this.is_int]:
+        cast.replace(cast.this.copy())
     for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower() == _TEXT_CAST]):
         call.replace(exp.cast(call.expressions[0].copy(), exp.DType.TEXT))
     _name_functions(holder)
+    for match in reversed(list(holder.find_all(exp.RegexpLike))):
+        if "i" in (match.text("flag") or ""):
+            match.replace(exp.RegexpILike(this=match.this.copy(), expression=match.expression.copy()))
     for negation in [n for n in holder.find_all(exp.Not) if isinstance(n.this, exp.Is)]:
         # sqlglot represents IS NOT as a negation of IS.
         tested, state = negation.this.this, negation.this.expression.sql("postgres")

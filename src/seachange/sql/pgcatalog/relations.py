@@ -9,6 +9,8 @@ from seachange.model.schema.constraint import Action, Check, ForeignKey
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
+from seachange.model.schema.pinned import PinnedTable
+from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
 from seachange.sql.pgcatalog import builtin, deparse
 from seachange.sql.pgcatalog.facts import (
@@ -39,7 +41,7 @@ _ACTIONS: Final[dict[Action, str]] = {
     Action.SET_NULL: "n",
     Action.SET_DEFAULT: "d",
 }
-_KINDS: Final[dict[type, str]] = {Table: "r", View: "v", SequenceObject: "S"}
+_KINDS: Final[dict[type, str]] = {Table: "r", PinnedTable: "r", View: "v", SequenceObject: "S"}
 
 
 def pg_namespace(facts: Facts) -> Rows:
@@ -54,7 +56,7 @@ def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
         "relnamespace": facts.namespace_oids.get(relation.schema, 0),
         "relname": relation.name,
         "relowner": facts.owner_oid(relation.access),
-        "relpersistence": "p",
+        "relpersistence": "t" if is_temporary(relation.schema) else "p",
         "relkind": kind,
         "relispopulated": True,
         "relreplident": "n",

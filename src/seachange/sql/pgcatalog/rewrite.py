@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from seachange import errors
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG_CATALOG
 from seachange.sql.translate.guard import REGISTERED_TYPES
 from seachange.storage.duck_functions import PREFIX
@@ -123,6 +124,8 @@ def _join_options(node: exp.DPipe) -> None:
 
 
 def _own_schemas(node: exp.CurrentSchemas) -> exp.Expr:
+    if node.this is None:
+        raise errors.UndefinedFunction(detail="function current_schemas() does not exist")
     return exp.Anonymous(this="current_schemas", expressions=[node.this.copy()])
 
 

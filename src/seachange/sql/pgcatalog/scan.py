@@ -5,7 +5,8 @@ They are built when a query names them, and cached until the schema changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -17,6 +18,7 @@ from seachange.model.locking import ShownLock
 from seachange.model.scan import Scan
 from seachange.model.schema.objects import Descriptor
 from seachange.model.schema.temporary import is_temporary
+from seachange.model.sessions import SessionActivity, ShownSession
 from seachange.sql.pgcatalog import comments, information, procedures, relations, shared, types
 from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, INFORMATION_SCHEMA, PG_CATALOG
 from seachange.sql.pgcatalog.facts import Facts
@@ -52,6 +54,9 @@ _MODULES: Final = (comments, procedures, relations, shared, types)
 _KEPT_MAX: Final = 8
 SETTINGS: Final[Name] = (PG_CATALOG, "pg_settings")
 LOCKS: Final[Name] = (PG_CATALOG, "pg_locks")
+ACTIVITY: Final[Name] = (PG_CATALOG, "pg_stat_activity")
+# What stands in place of the statement of a session that the role may not see.
+HIDDEN: Final = "<insufficient privilege>"
 STATEMENTS: Final[Name] = (PG_CATALOG, "pg_prepared_statements")
 
 
@@ -152,6 +157,47 @@ def scan_locks(locks: Sequence[ShownLock], facts: Facts, number: int) -> Scan:
         for lock in locks
     ]
     return _scan_own(LOCKS, rows, number)
+
+
+def scan_activity(sessions: Sequence[ShownSession], facts: Facts, number: int) -> Scan:
+    databases = {name: oid for oid, name, _ in facts.databases}
+    roles = {name: oid for oid, name in facts.role_names.items()}
+    rows = [_activity(shown, databases, roles) for shown in sessions]
+    return _scan_own(ACTIVITY, rows, number)
+
+
+def _activity(shown: ShownSession, databases: Mapping[str, int], roles: Mapping[str, int]) -> dict[str, Any]:
+    record = shown.record
+    row = {
+        **dict.fromkeys(columns()[ACTIVITY]),
+        "datid": databases.get(record.database),
+        "datname": record.database,
+        "pid": record.number,
+        "usesysid": roles.get(record.role),
+        "usename": record.role,
+        "application_name": record.application,
+    }
+    if not shown.is_seen:
+        return row | {"query": HIDDEN}
+    waits = shown.wait_mode is not None
+    is_idle = record.state is not SessionActivity.ACTIVE
+    return row | {
+        "client_addr": record.address or None,
+        "client_port": record.port if record.address else None,
+        "backend_start": _moment(record.began_us),
+        "xact_start": _moment(record.transaction_us),
+        "query_start": _moment(record.statement_us),
+        "state_change": _moment(record.changed_us),
+        "wait_event_type": "Lock" if waits else "Client" if is_idle else None,
+        "wait_event": shown.wait_mode if waits else "ClientRead" if is_idle else None,
+        "state": record.state.value,
+        "query": record.statement,
+        "backend_type": "client backend",
+    }
+
+
+def _moment(us: int) -> dt.datetime | None:
+    return dt.datetime.fromtimestamp(us / 1_000_000, dt.UTC) if us else None
 
 
 def _scan_own(name: Name, rows: list[dict[str, Any]], number: int) -> Scan:

@@ -16,8 +16,14 @@ jobs id:int8 statement:text status:text phase:text stage:text progress:float8 ro
     request:text node:text session:text created:timestamptz updated:timestamptz age_ms:int8 written_bytes:int8
     hidden_indexes:int8 hidden_entries:int8
 job_stages job_id:int8 number:int8 phase:text stage:text began:timestamptz duration_ms:int8 rows:int8
+changes id:int8 statement:text role:text objects:text began:timestamptz published:timestamptz jobs:text strategy:text
+    estimated_rows:int8 rows:int8 estimated_bytes:int8 bytes:int8 estimated_ms:int8 duration_ms:int8
+    estimated_waits:int8 waits:int8 waited_ms:int8 undoable_until:timestamptz undo_bytes:int8
 leases node:text epoch:int8 session:text snapshot:int8 since:timestamptz table_schema:text table_name:text
     version:int8 newest_version:int8 is_changing:bool job_id:int8 statement:text
+sessions node:text epoch:int8 session:text pid:int4 role:text database:text application:text client_address:text
+    client_port:int4 began:timestamptz transaction_began:timestamptz statement_began:timestamptz
+    state_changed:timestamptz state:text waits_for:text blocked_by:text statement:text
 waits node:text epoch:int8 session:text mode:text waits_for:text blocked_by:text
 nodes epoch:int8 name:text live:bool low_water:int8 write_mark:int8 expiry_ms:int8 format:int8 release:int8
     latency_ms:float8 usual_latency_ms:float8

@@ -15,7 +15,6 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
-from seachange.sql.compile.bpchar_parameters import without_padding
 from seachange.sql.compile.join_keys import follow_links
 from seachange.sql.compile.seek import bind_demands
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation, scan_system
@@ -27,11 +26,13 @@ from seachange.sql.duck.returned_rows import read_as, read_given
 from seachange.sql.duck.stream import BATCH_ROWS
 from seachange.sql.parsing.parse import TreeStatement, parse_script
 from seachange.sql.pgcatalog.scan import (
+    ACTIVITY,
     LOCKS,
     SETTINGS,
     STATEMENTS,
     catalog_of,
     find_relation,
+    scan_activity,
     scan_locks,
     scan_settings,
     scan_statements,
@@ -52,8 +53,6 @@ def bind_query(
     """The template with the scans of its tables at the statement's snapshot."""
     views: list[DuckQuery] = []
     scans = scan_tables(template, port, values, given, views)
-    if template.compared:
-        values = _without_padding(template, port, values)
     parameters: dict[str, Any] = {parameter_name(n): to_duckdb(values[n - 1]) for n in template.parameters}
     relations: dict[str, Any] = {}
     for scan in scans.values():
@@ -85,16 +84,6 @@ def _finder(port: TransactionPort, given: Mapping[str, Any] | None) -> FindTable
 
 def _given_rows(port: TransactionPort, given: Mapping[str, Any] | None, name: str) -> pa.Table:
     return given[name] if given and name in given else port.statement.handed[name]
-
-
-def _without_padding(template: Template, port: TransactionPort, values: Sequence[Any]) -> Sequence[Any]:
-    given = {number: values[number - 1] for _, number in template.compared}
-    if not any(isinstance(value, str) and value.endswith(" ") for value in given.values()):
-        return values
-    named = [r for r in template.tables if not r.given and not is_virtual_relation(r.schema, r.name)]
-    found = [port.names.relation(r.schema, r.name) for r in named]
-    others = without_padding(template.compared, [t for t in found if isinstance(t, Table)], given)
-    return [others.get(number, value) for number, value in enumerate(values, 1)]
 
 
 def scan_tables(
@@ -155,6 +144,8 @@ def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> 
         return scan_statements(port.statement.session.prepared(), number)
     if name == LOCKS:
         return scan_locks(port.views.shown_locks(), catalog_of(port).facts, number)
+    if name == ACTIVITY:
+        return scan_activity(port.views.shown_sessions(), catalog_of(port).facts, number)
     return catalog_of(port).scan(name, number)
 
 

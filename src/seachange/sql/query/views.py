@@ -6,20 +6,22 @@ under the names that they had. Renames, another search path and added columns ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sqlglot import exp
 
 from seachange import errors
 from seachange.model.ids import DescriptorId
+from seachange.model.relation import RelationName
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import View
+from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary
 from seachange.sql.bind.output_names import apply_names, output_names
 from seachange.sql.bind.query import bind_tree
-from seachange.sql.bind.scope import Columns
+from seachange.sql.bind.scope import BoundColumn, Columns
 from seachange.sql.bind.types import BoundType
 from seachange.sql.compile.bound_catalog import relation_columns
 from seachange.sql.compile.template import TableReference, Template, compile_template, fold_names
@@ -34,12 +36,45 @@ from seachange.sql.translate.grouping import Dependent, dependent_text
 from seachange.storage.plan import quote
 from seachange.values.types import TEXT, SqlType
 
+_Relations = tuple[tuple[str | None, str, tuple[BoundColumn, ...] | None], ...]
+
 
 @lru_cache(maxsize=512)
-def _template(query: str) -> Template:
+def _template(query: str, relations: _Relations = ()) -> Template:
+    """`relations` are those that it reads, with their columns."""
     (raw,) = split_script(query)
     tree = parse_tree(raw)
-    return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree)
+    found = {(schema, name): columns for schema, name, columns in relations}
+    return compile_template(
+        _select_values(tree) if isinstance(tree, exp.Values) else tree, catalog=_KnownRelations(found)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownRelations:
+    """The relations that a view reads, as it knows them."""
+
+    found: Mapping[tuple[str | None, str], Sequence[BoundColumn] | None]
+
+    def columns(self, schema: str | None, name: str) -> Columns:
+        return self.found.get((schema, name))
+
+    def user_type(self, schema: str | None, name: str) -> BoundType | None:
+        return None
+
+    def enum_name(self, number: int) -> str:
+        return str(number)
+
+
+def _relations(view: View, port: TransactionPort) -> _Relations:
+    found = []
+    for (schema, name), id_ in _ids_of(view).items():
+        table = _as_known(view, port.schema.table_by_id(id_))
+        columns = relation_columns(table or port.schema.object_by_id(id_))
+        # Without their origins: the template is the same for all versions of the table with these columns.
+        known = tuple(replace(column, origin=None) for column in columns) if columns is not None else None
+        found.append((schema, name, known))
+    return tuple(found)
 
 
 def _select_values(tree: exp.Values) -> exp.Select:
@@ -60,7 +95,7 @@ def bind_view(view: View, port: TransactionPort) -> DuckQuery:
 
 
 def _bind(view: View, port: TransactionPort) -> DuckQuery:
-    template = _template(view.query)
+    template = _template(view.query, _relations(view, port))
     sources = {reference: _bind_source(view, reference, port) for reference in template.tables}
     parameters = {name: value for source in sources.values() for name, value in source.parameters.items()}
     relations = {name: table for source in sources.values() for name, table in source.relations.items()}
@@ -74,7 +109,7 @@ def _bind(view: View, port: TransactionPort) -> DuckQuery:
 
 
 def _bind_types(view: View, template: Template, port: TransactionPort) -> list[str] | None:
-    if any(isinstance(hole, UserCast) for hole in template.types):
+    if any(isinstance(hole, UserCast) and isinstance(hole.name, RelationName) for hole in template.types):
         raise errors.FeatureNotSupported(
             feature="a cast to an enum type in a view",
             instead="Omit the cast where a label is compared with a column, or cast the column to text.",
@@ -87,7 +122,9 @@ def _bind_types(view: View, template: Template, port: TransactionPort) -> list[s
 
 def _ids_of(view: View) -> dict[tuple[str | None, str], DescriptorId]:
     """The relations that the view reads, by their names in its text."""
-    return {(schema or None, name): id_ for schema, name, id_ in view.names}
+    found = {(schema or None, name): id_ for schema, name, id_ in view.names}
+    # Its text has the session's own name of the schema.
+    return found | {(OWN_SCHEMA, name): id_ for schema, name, id_ in view.names if is_temporary(schema)}
 
 
 def _as_known(view: View, table: Table | None) -> Table | None:
@@ -158,30 +195,12 @@ def resolve_view(before: View | None, after: View, port: TransactionPort, duck: 
 
 def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[SqlType, ...]:
     (raw,) = split_script(view.query)
-    columns = bind_tree(fold_names(parse_tree(raw)), _ViewCatalog(view, port)).columns
+    known = {(schema, name): columns for schema, name, columns in _relations(view, port)}
+    columns = bind_tree(fold_names(parse_tree(raw)), _KnownRelations(known)).columns
     if columns is None or len(columns) != len(found):
         return tuple(column_type(name) for name in found)
     types = [fitting_type(column.type, name, column_type(name)) for column, name in zip(columns, found, strict=True)]
     return tuple(type_ or TEXT for type_ in types)
-
-
-class _ViewCatalog:
-    """The relations that the view reads, as it knows them."""
-
-    def __init__(self, view: View, port: TransactionPort) -> None:
-        self._view = view
-        self._port = port
-        self._ids = _ids_of(view)
-
-    def columns(self, schema: str | None, name: str) -> Columns:
-        id_ = self._ids.get((schema, name))
-        if id_ is None:
-            return None
-        table = _as_known(self._view, self._port.schema.table_by_id(id_))
-        return relation_columns(table or self._port.schema.object_by_id(id_))
-
-    def user_type(self, schema: str | None, name: str) -> BoundType | None:
-        return None
 
 
 def _check_distinct(names: Sequence[str]) -> None:

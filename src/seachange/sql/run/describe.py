@@ -17,15 +17,12 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.statements import Explain, ShowSetting, TransactionStatement
-from seachange.sql.bind.query import bind_tree
-from seachange.sql.bind.types import bound
-from seachange.sql.compile.bound_catalog import PortCatalog
-from seachange.sql.compile.template import fold_names
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.parsing.parse import Parsed, TreeStatement
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import ResultColumn, table_column
-from seachange.sql.query.query import count_parameters, describe_query
+from seachange.sql.query.parameter_types import parameter_types
+from seachange.sql.query.query import describe_query
 from seachange.sql.run.execute import Prepared
 from seachange.sql.write.advisory_calls import AdvisorySelect, calls_advisory
 from seachange.sql.write.dml import compile_select
@@ -48,6 +45,8 @@ _SAMPLES: dict[Kind, Any] = {
     Kind.UUID: UUID(int=0),
     Kind.JSON: "null",
     Kind.JSONB: "null",
+    Kind.INET: "0.0.0.0/0",
+    Kind.CIDR: "0.0.0.0/0",
 }
 
 
@@ -101,32 +100,22 @@ def _describe_tree(
     given: Sequence[SqlType | None],
     rows: bool,
 ) -> Description:
-    types = parameter_types(tree, port, given)
+    if prepared.lists is not None:
+        declared = prepared.lists.declare(given)
+        types = parameter_types(tree, port, declared or ())
+        shown = prepared.lists.describe(given, types)
+    else:
+        shown = types = parameter_types(tree, port, given)
     if not rows or not gives_rows(prepared):
-        return Description(types, None)
+        return Description(shown, None)
     query = _query(tree)
     samples = [_sample(type_) for type_ in types]
     if isinstance(query, exp.Query) and calls_job(query):
-        return Description(types, JobSelect(query).columns)
+        return Description(shown, JobSelect(query).columns)
     if isinstance(query, exp.Query) and calls_advisory(query):
-        return Description(types, AdvisorySelect(query).describe(port, duck, samples))
+        return Description(shown, AdvisorySelect(query).describe(port, duck, samples))
     template = compile_select(query, port, types)
-    return Description(types, describe_query(template, port, duck, samples[: max(template.parameters, default=0)]))
-
-
-def parameter_types(
-    tree: exp.Expr, port: TransactionPort, given: Sequence[SqlType | None]
-) -> tuple[SqlType | None, ...]:
-    """One for each parameter, from $1: the declared one, or the one that its place requires. None: any. A type has no
-    modifiers: a text longer than the column, or a number with more digits, is neither a value of the column nor made
-    one."""
-    count = count_parameters(tree)
-    if not count:
-        return ()
-    declared = [bound(type_) if type_ is not None else None for type_ in given]
-    found = bind_tree(fold_names(tree.copy()), PortCatalog(port), declared).parameters
-    types = [found[number].declared if number in found else None for number in range(1, count + 1)]
-    return tuple(type_.unmodified if type_ is not None else None for type_ in types)
+    return Description(shown, describe_query(template, port, duck, samples[: max(template.parameters, default=0)]))
 
 
 def _sample(type_: SqlType | None) -> Any:

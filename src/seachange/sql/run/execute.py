@@ -16,7 +16,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain, RoleStatement
+from seachange.model.statements import CreateTableAs, CreateTemporary, CreateView, DdlStatement, Explain, RoleStatement
 from seachange.runtime.nonblocking import may_wait
 from seachange.sql.change.command_tags import command_tag, role_tag
 from seachange.sql.change.create_as import run_create_as
@@ -32,9 +32,14 @@ from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query.databases import check_named_databases
 from seachange.sql.query.fast_select import simple_target
+from seachange.sql.query.filled_lists import FilledLists, fill_lists
+from seachange.sql.query.parameter_types import parameter_types
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.run.explain import run_explain
 from seachange.sql.text.constants import take_constants
+from seachange.sql.text.list_places import place_lists
+from seachange.sql.text.long_lists import ListShape, LongList, TakenLists, take_lists
+from seachange.sql.text.positions import StatementOrigin
 from seachange.sql.write.dml import Select, compile_plan, takes_constants
 from seachange.sql.write.with_changes import changing_queries
 from seachange.values.coercion import check_characters
@@ -57,18 +62,23 @@ class Prepared:
     for DDL and for EXPLAIN of DDL; other statements read or write rows."""
 
     __slots__ = (
-        *("_mentions", "_typed", "command", "constants", "is_definition", "is_query"),
-        *("parsed", "pattern", "plan", "text", "types", "writes"),
+        *("_mentions", "_typed", "command", "constants", "has_lists", "is_definition", "is_query"),
+        *("lists", "origin", "parsed", "pattern", "plan", "shared", "text", "types", "writes"),
     )
 
-    def __init__(self, parsed: Parsed, text: str = "") -> None:
+    def __init__(self, parsed: Parsed, text: str = "", origin: StatementOrigin | None = None) -> None:
         self.parsed = parsed
         self.text = text
+        self.origin = origin or StatementOrigin(text)
         # The statement with parameters in the places of these constants, from which it was made without parsing it.
         self.pattern: Pattern | None = None
         self.constants: tuple[Any, ...] = ()
-        # With the time zone in which its constants were read.
-        self.plan: tuple[StatementPlan, str] | None = None
+        # The long lists that were taken out of its text, and the statement whose plan it shares with other lists.
+        self.lists: FilledLists | None = None
+        self.shared: Prepared | None = None
+        self.has_lists = False
+        # With the time zone in which its constants were read, and the types of its parameters if it has long lists.
+        self.plan: tuple[StatementPlan, str, tuple[SqlType | None, ...]] | None = None
         self.is_definition = _is_definition(parsed)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
@@ -81,9 +91,14 @@ class Prepared:
 
     def with_types(self, types: Sequence[SqlType | None]) -> Prepared:
         """The statement with declared parameter types: a query has a plan for each list of them."""
-        key = tuple(types)
-        if not self.is_query or not any(key):
+        if not self.is_query or not any(types):
             return self
+        if self.lists is not None and self.shared is not None:
+            declared = self.lists.declare(types)
+            if declared is None:
+                return _as_written(self).with_types(types)
+            return self.shared.with_types(declared).with_lists(self.lists, self.text)
+        key = tuple(types)
         found = self._typed.get(key)
         if found is None:
             found = copy(self)
@@ -91,6 +106,16 @@ class Prepared:
             if len(self._typed) >= _TYPED_MAX:
                 self._typed.clear()
             self._typed[key] = found
+        return found
+
+    def with_lists(self, lists: FilledLists, text: str) -> Prepared:
+        """The statement with these lists, which shares its plan."""
+        # What is read of the tree is read once.
+        _ = self.mentions
+        found = copy(self)
+        found.text, found.lists, found.shared = text, lists, self
+        # Places are those of the text without the lists.
+        found.origin = StatementOrigin("")
         return found
 
     @property
@@ -228,8 +253,8 @@ class Pattern:
                 self.is_shared = False
         return self._prepared if self.is_shared else None
 
-    def fill(self, text: str, constants: tuple[Any, ...]) -> Prepared | None:
-        """None if the text is to be parsed."""
+    def fill(self, text: str, constants: tuple[Any, ...], skipped: int) -> Prepared | None:
+        """None if the text is to be parsed; `skipped` characters were before it."""
         if not self.is_known:
             self.is_known = True
             return None
@@ -240,6 +265,7 @@ class Pattern:
         _ = prepared.mentions
         filled = copy(prepared)
         filled.text, filled.pattern, filled.constants = text, self, constants
+        filled.origin = StatementOrigin(text, 0, skipped)
         return filled
 
 
@@ -252,16 +278,69 @@ def prepare_pattern(text: str) -> Prepared | None:
         return None
     check_characters(text)
     pattern, constants = take_constants(text)
-    return _pattern(pattern).fill(text.strip().rstrip("; \n"), constants) if constants else None
+    if not constants:
+        return None
+    return _pattern(pattern).fill(text.strip().rstrip("; \n"), constants, len(text) - len(text.lstrip()))
 
 
 def prepare(text: str) -> tuple[Prepared, ...]:
+    taken = take_lists(text)
+    if taken is not None and (found := _prepare_taken(text, taken)) is not None:
+        return found
     return _prepare_kept(text) if len(text) <= KEPT_CHARS_MAX else _prepare(text)
+
+
+def _as_written(prepared: Prepared) -> Prepared:
+    """The statement of a text, parsed with its long lists."""
+    (found,) = _prepare(prepared.text)
+    return found
+
+
+def _prepare_taken(text: str, taken: TakenLists) -> tuple[Prepared, ...] | None:
+    """The statements of a text from which long lists were taken; None if it is to be parsed as it is."""
+    check_characters(text)
+    parse = _parse_kept if len(taken.text) <= KEPT_CHARS_MAX else _parse_taken
+    shared = parse(taken.text, tuple([each.shape for each in taken.lists]))
+    if shared is None:
+        return None
+    own = text.strip().rstrip("; \n") if len(shared) == 1 else ""
+    return tuple([_filled(each, taken.lists, own) for each in shared])
+
+
+def _filled(shared: Prepared, lists: Sequence[LongList], text: str) -> Prepared:
+    assert isinstance(shared.parsed, TreeStatement)
+    found = fill_lists(shared.parsed.tree, lists)
+    if not found.lists:
+        return shared
+    return shared.with_types(found.declare(()) or ()).with_lists(found, text or shared.text)
+
+
+def _parse_taken(text: str, shapes: tuple[ListShape, ...]) -> tuple[Prepared, ...] | None:
+    numbers = {shape.number: shape for shape in shapes}
+    found = []
+    try:
+        for parsed, own in parse_texts(text):
+            tree = place_lists(parsed.tree, numbers) if isinstance(parsed, TreeStatement) else None
+            if not isinstance(parsed, TreeStatement) or tree is None:
+                return None
+            prepared = Prepared(replace(parsed, tree=tree), own.strip().rstrip("; \n"))
+            prepared.has_lists = True
+            found.append(prepared)
+    except (errors.SyntaxProblem, errors.FeatureNotSupported):
+        # The text as it is has its own error.
+        return None
+    return tuple(found)
+
+
+_parse_kept = lru_cache(maxsize=_PREPARED_MAX)(_parse_taken)
 
 
 def _prepare(text: str) -> tuple[Prepared, ...]:
     check_characters(text)
-    return tuple(Prepared(parsed, own.strip().rstrip("; \n")) for parsed, own in parse_texts(text))
+    return tuple(
+        Prepared(parsed, own.strip().rstrip("; \n"), StatementOrigin(text, number))
+        for number, (parsed, own) in enumerate(parse_texts(text))
+    )
 
 
 _prepare_kept = lru_cache(maxsize=_PREPARED_MAX)(_prepare)
@@ -288,10 +367,12 @@ def run_statement(
             run = partial(run_ddl, text=prepared.text, port=port, duck=duck, notices=notices)
             return run_role(prepared.parsed, port, run, notices)
         if isinstance(prepared.parsed, CreateTemporary):
-            name = prepared.parsed.create.table.name
+            created = prepared.parsed.create
             port.statement.begin_temporary()
-            result = _run_definition(prepared.parsed.create, prepared.text, port, duck, notices)
-            port.statement.note_temporary(port.names.table(OWN_SCHEMA, name), prepared.parsed.on_commit)
+            result = _run_definition(created, prepared.text, port, duck, notices)
+            if not isinstance(created, CreateView):
+                table = port.names.table(OWN_SCHEMA, created.table.name)
+                port.statement.note_temporary(table, prepared.parsed.on_commit)
             return result
         return _run_definition(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
@@ -304,6 +385,9 @@ def run_statement(
 def _run_definition(
     statement: DdlStatement | CreateTableAs, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]
 ) -> Result:
+    if isinstance(statement, CreateView) and statement.name.schema is None and _reads_temporary(statement, port):
+        notices.append(f'view "{statement.name}" will be a temporary view')
+        statement = replace(statement, name=RelationName(OWN_SCHEMA, statement.name.name))
     statement = localize(statement, port.statement.temporary_schema)
     if isinstance(statement, CreateTableAs):
         return run_create_as(statement, port, duck, notices)
@@ -332,7 +416,14 @@ def _run_tree(
         (prepared,) = prepare(prepared.text)
         assert isinstance(prepared.parsed, TreeStatement)
         statement = prepared.parsed
-    plan = _current_plan(prepared, statement.tree, port)
+    plan, types = _current_plan(prepared.shared or prepared, statement.tree, port)
+    if prepared.lists is not None and not any(type_ is not None and type_.enum for type_ in types):
+        values = prepared.lists.fill(values, types)
+    elif prepared.lists is not None:
+        # Labels are read where they stand.
+        written = _as_written(prepared)
+        assert isinstance(written.parsed, TreeStatement)
+        plan, _ = _current_plan(written, written.parsed.tree, port)
     if isinstance(plan, Select):
         return plan.run(port, duck, values, sink)
     return plan.run(port, duck, values)
@@ -341,24 +432,40 @@ def _run_tree(
 def _shared_plan(prepared: Prepared, tree: exp.Expr, port: TransactionPort) -> StatementPlan | None:
     """None if there is none: the statement as it is has a plan, or an error of its own."""
     try:
-        return _current_plan(prepared, tree, port)
+        return _current_plan(prepared, tree, port)[0]
     except errors.Error:
         return None
 
 
-def _current_plan(prepared: Prepared, tree: exp.Expr, port: TransactionPort) -> StatementPlan:
+def _current_plan(
+    prepared: Prepared, tree: exp.Expr, port: TransactionPort
+) -> tuple[StatementPlan, tuple[SqlType | None, ...]]:
+    """With the types of its parameters if it has long lists."""
     zone = session_zone()
-    plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
+    plan, made_in, types = prepared.plan if prepared.plan is not None else (None, zone, ())
     if plan is None or made_in != zone or not plan.is_current(port):
         # Compiling takes longer than handing over to a thread. Sessions for which one text means different things
         # compile it each time.
         may_wait()
         try:
             plan = compile_plan(tree, port, prepared.types)
-            prepared.plan = plan, zone
+            types = parameter_types(tree, port, prepared.types) if prepared.has_lists else ()
+            prepared.plan = plan, zone, types
         except RecursionError:
             raise errors.StatementTooComplex() from None
-    return plan
+    return plan, types
+
+
+def _reads_temporary(view: CreateView, port: TransactionPort) -> bool:
+    own = port.statement.temporary_schema
+    return own is not None and any(_is_within(name, own, port) for name in view.relations)
+
+
+def _is_within(name: RelationName, schema: str, port: TransactionPort) -> bool:
+    try:
+        return port.names.relation(name.schema, name.name).schema == schema
+    except errors.UndefinedTable:
+        return False
 
 
 def localize(statement: T, schema: str | None) -> T:

@@ -159,7 +159,10 @@ class SessionSettings:
 
     def for_jobs(self) -> tuple[tuple[str, str], ...]:
         """The settings among them that jobs of the session use, on every node."""
-        return tuple(pair for pair in self.given() if pair[0] in settings.PIPELINE_SETTINGS)
+        given = tuple(pair for pair in self.given() if pair[0] in settings.PIPELINE_SETTINGS)
+        # The session decides about the publication, also by a default of its database that other nodes need not have.
+        publish = self.get(settings.PUBLISH)
+        return given if publish == "auto" else (*given, (settings.PUBLISH, publish))
 
     def mark(self) -> SettingsMark:
         """A point within a transaction to go back to."""

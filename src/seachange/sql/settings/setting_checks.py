@@ -124,6 +124,12 @@ def check_concurrently(value: str) -> str:
     return value.lower()
 
 
+def check_publish(value: str) -> str:
+    if value.lower() not in ("auto", "manual"):
+        raise ValueError(value)
+    return value.lower()
+
+
 def check_boolean(value: str) -> str:
     """As PostgreSQL reads it."""
     try:

@@ -46,6 +46,7 @@ SETTINGS: dict[str, Setting] = {
     "timezone": Setting("timezone", UTC, check_zone, _ZONE_ABOUT),
 }
 
+PUBLISH = "seachange.publish"
 PIPELINE_SETTINGS = tuple(
     name for name in SETTINGS if name.startswith(("seachange.local_rows", "seachange.pipeline_", "seachange.spark."))
 )

@@ -20,15 +20,29 @@ _ZONES: tuple[tuple[tuple[str, ...], bool], ...] = (
     (("with", "time", "zone"), True),
     (("without", "time", "zone"), False),
 )
+_FIELDS = ("year", "month", "day", "hour", "minute", "second")
 # Type names of other databases, with what to write here.
 _OTHER_TYPES: dict[str, str] = {
     "money": "Use numeric(18,2).",
-    "bit": "Use text or bytea.",
-    **dict.fromkeys(["cidr", "citext", "hstore", "inet", "macaddr", "tsquery", "tsvector", "xml"], "Use text."),
+    **dict.fromkeys(["bit", "varbit"], "Use text or bytea."),
+    **dict.fromkeys(
+        ["citext", "hstore", "jsonpath", "macaddr", "macaddr8", "pg_lsn", "refcursor", "tsquery", "tsvector", "xml"],
+        "Use text.",
+    ),
+    "timetz": "Use timestamptz.",
+    **dict.fromkeys(["cid", "pg_snapshot", "tid", "txid_snapshot", "xid", "xid8"], "Use bigint."),
+    **dict.fromkeys(
+        ["regclass", "regcollation", "regnamespace", "regoper", "regproc", "regprocedure", "regrole", "regtype"],
+        "Columns of it are not supported: use text.",
+    ),
     **dict.fromkeys(
         ["box", "circle", "line", "lseg", "path", "point", "polygon"], "Use columns of type double precision."
     ),
     **dict.fromkeys(["daterange", "int4range", "int8range", "numrange", "tsrange", "tstzrange"], "Use two columns."),
+    **dict.fromkeys(
+        ["datemultirange", "int4multirange", "int8multirange", "nummultirange", "tsmultirange", "tstzmultirange"],
+        "Use a table.",
+    ),
 }
 # The binary digits of float(n).
 _REAL_DIGITS_MAX = 24
@@ -92,8 +106,15 @@ def read_type(reader: Reader) -> SqlType:
 
 
 def read_column_type(reader: Reader) -> ColumnType:
+    listed = KIND_BY_ALIAS.get(reader.plain().removeprefix("_"))
+    if listed is not None and reader.plain().startswith("_"):
+        # PostgreSQL's name of the array type.
+        reader.next()
+        return array_of(_with_modifiers(listed, ()))
     kind = _read_kind(reader)
     modifiers = _read_modifiers(reader)
+    if kind is Kind.INTERVAL and any(reader.at(word) for word in _FIELDS):
+        raise errors.FeatureNotSupported(feature="an interval with fields", instead="Leave the fields out.")
     if isinstance(kind, Kind) and kind in _TIME_KINDS:
         kind = _with_zone(reader, kind)
     is_array = _read_array(reader)
@@ -133,9 +154,15 @@ def _read_kind(reader: Reader) -> Kind | UserType:
     name = found.name
     if name in KIND_BY_ALIAS:
         return KIND_BY_ALIAS[name]
-    if name in _OTHER_TYPES:
-        raise errors.FeatureNotSupported(feature=f"type {name}", instead=_OTHER_TYPES[name])
+    refuse_type(name)
     return UserType(found)
+
+
+def refuse_type(name: str) -> None:
+    """Rejects a type that PostgreSQL or one of its extensions has and Seachange has not."""
+    plain = name.removeprefix("_")
+    if plain in _OTHER_TYPES:
+        raise errors.FeatureNotSupported(feature=f"type {name}", instead=_OTHER_TYPES[plain])
 
 
 def _read_modifiers(reader: Reader) -> tuple[int, ...]:
@@ -179,7 +206,7 @@ def _with_modifiers(kind: Kind, modifiers: tuple[int, ...]) -> SqlType:
             return SqlType(kind, length=1)
         case Kind.DOUBLE, (digits,) if 1 <= digits <= _DOUBLE_DIGITS_MAX:
             return SqlType(Kind.REAL if digits <= _REAL_DIGITS_MAX else kind)
-        case _, ():
+        case (_, ()) | (Kind.INTERVAL, (6,)):
             return SqlType(kind)
         case ((Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMPTZ), (digits,)) if digits <= MOMENT_DIGITS_MAX:
             return SqlType(kind, digits if digits == MOMENT_DIGITS_MAX else 0, MOMENT_DIGITS_MAX - digits)

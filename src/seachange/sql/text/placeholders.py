@@ -14,7 +14,7 @@ from typing import Any
 
 from seachange import errors
 
-_OPAQUE = r"""
+OPAQUE = r"""
     (?P<opaque>
         (?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'
       | '(?:[^']|'')*'
@@ -23,12 +23,13 @@ _OPAQUE = r"""
       | (?<![\w$])\$(?P<tag>[A-Za-z_\x80-\uffff][\w]*)?\$.*?\$(?P=tag)?\$
     )
 """
-_COMMENT = r"| (?P<comment>/\*)"
+COMMENT = r"| (?P<comment>/\*)"
 _NUMBERED = r"| (?<![\w$])\$(?P<number>[0-9]+)"
 _PYFORMAT = r"| %(?:(?P<percent>%)|(?P<positional>s)|\((?P<name>[^)]*)\)s|(?P<bad>))"
 
-_NUMBERED_PATTERN = re.compile(_OPAQUE + _COMMENT + _NUMBERED, re.VERBOSE | re.DOTALL)
-_PYFORMAT_PATTERN = re.compile(_OPAQUE + _COMMENT + _NUMBERED + _PYFORMAT, re.VERBOSE | re.DOTALL)
+_NUMBERED_PATTERN = re.compile(OPAQUE + COMMENT + _NUMBERED, re.VERBOSE | re.DOTALL)
+_PYFORMAT_PATTERN = re.compile(OPAQUE + COMMENT + _NUMBERED + _PYFORMAT, re.VERBOSE | re.DOTALL)
+_NUMBER = re.compile(r"\$([0-9]{1,9})")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -65,6 +66,22 @@ def isolate_parameters(text: str) -> str:
     return _substitute(text, _NUMBERED_PATTERN, lambda match: f" ${match.group('number')} ")
 
 
+def original_offset(text: str, offset: int) -> int:
+    """The offset in a text of what has this one after `isolate_parameters`."""
+    if "$" not in text:
+        return offset
+    added = 0
+
+    def count(match: re.Match[str]) -> str:
+        nonlocal added
+        if match.start() + added < offset:
+            added += 1 if offset == match.start() + added + 1 else 2
+        return match.group()
+
+    _substitute(text, _NUMBERED_PATTERN, count)
+    return offset - added
+
+
 @lru_cache(maxsize=2048)
 def number_parameters(text: str) -> Numbered:
     """Replaces `%s` and `%(name)s` by `$n`, and `%%` by `%`."""
@@ -90,6 +107,11 @@ def number_parameters(text: str) -> Numbered:
     return Numbered(numbered, tuple(names) if names else None)
 
 
+def highest_parameter(text: str) -> int:
+    """The highest `$n` of a text, or of a comment or string in it; 0 if there is none."""
+    return max(map(int, _NUMBER.findall(text)), default=0) if "$" in text else 0
+
+
 def _undouble(text: str) -> str:
     # Client libraries substitute in the whole text, so a doubled % is one % inside literals too.
     return text.replace("%%", "%")
@@ -106,7 +128,7 @@ def _substitute(text: str, pattern: re.Pattern[str], replace: Any, opaque: Any =
         pieces.append(text[position : match.start()])
         end = match.end()
         if match.group("comment") is not None:
-            end = _comment_end(text, match.end())
+            end = comment_end(text, match.end())
             pieces.append(text[match.start() : end])
         elif match.group("opaque") is not None:
             pieces.append(opaque(match.group()))
@@ -117,8 +139,8 @@ def _substitute(text: str, pattern: re.Pattern[str], replace: Any, opaque: Any =
     return "".join(pieces)
 
 
-def _comment_end(text: str, start: int) -> int:
-    """Comments nest."""
+def comment_end(text: str, start: int) -> int:
+    """The end of a comment that begins before `start`. Comments nest."""
     depth, position = 1, start
     while depth and (mark := _COMMENT_MARK.search(text, position)) is not None:
         depth += 1 if mark.group() == "/*" else -1

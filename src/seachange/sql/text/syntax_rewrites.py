@@ -8,7 +8,9 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from seachange import errors
 from seachange.sql.text.keywords import RESERVED
+from seachange.sql.text.tokens import DIALECT
 
 # The prefix of the column name that replaces `IS NFD NORMALIZED` and similar forms; no other column name contains a
 # space.
@@ -16,6 +18,10 @@ NORMALIZED: Final = "normalized "
 _NORMAL_FORMS: Final = frozenset({"nfc", "nfd", "nfkc", "nfkd"})
 _SIDES: Final = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}
 _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
+_ARRAY_NAME: Final = re.compile(
+    r"\b_(?:int[248]|text|varchar|bpchar|bool|float[48]|numeric|date|time|timestamptz?|interval|uuid|jsonb?|bytea)\b",
+    re.IGNORECASE,
+)
 # Tokens that continue a value.
 _JOINTS: Final = frozenset(
     {
@@ -103,6 +109,20 @@ def _end_of_operand(tokens: list[Token], start: int) -> int:
     return at
 
 
+# What does not match some pattern does not match all: the parser moves the negation outside.
+_OPPOSITES: Final = {"any": "all", "some": "all", "all": "any"}
+
+
+def read_negated_patterns(tokens: list[Token]) -> list[Token]:
+    """`a !~ ALL (b)` is NOT (a ~ ANY (b))."""
+    words, found = _words(tokens), list(tokens)
+    for at, word in enumerate(words[2:-1], 2):
+        if word in _OPPOSITES and words[at - 1] in ("~", "~*") and words[at - 2] in ("!", "not"):
+            kind = TokenType.ALL if word != "all" else TokenType.ANY
+            found[at] = Token(kind, _OPPOSITES[word], start=tokens[at].start, end=tokens[at].end)
+    return found
+
+
 def read_labels(tokens: list[Token]) -> list[Token]:
     """After AS a column may have any name, even `select` and `from`. (Types and queries are not reserved words.)"""
     words, found = _words(tokens), list(tokens)
@@ -113,12 +133,69 @@ def read_labels(tokens: list[Token]) -> list[Token]:
     return found
 
 
+def read_steps(tokens: list[Token]) -> list[Token]:
+    """generate_series(a, b, '1 month 1 day'): the step becomes an interval, of which sqlglot reads only one unit."""
+    words, found = _words(tokens), []
+    # By depth, the number of arguments before this one inside a call of generate_series; None inside of anything else.
+    inside: list[int | None] = [None]
+    for at, token in enumerate(tokens):
+        found.append(token)
+        match words[at]:
+            case "(":
+                inside.append(0 if at > 0 and words[at - 1] == "generate_series" else None)
+            case ")" if len(inside) > 1:
+                inside.pop()
+            case "," if inside[-1] is not None:
+                inside[-1] += 1
+        is_step = inside[-1] == 2 and words[at - 1] == "," and token.token_type is TokenType.STRING
+        if is_step and words[at + 1 : at + 2] == [")"] and token.text.strip(" +-.0123456789"):
+            found += [Token(TokenType.DCOLON, "::"), Token(TokenType.INTERVAL, "interval")]
+    return found
+
+
+def read_array_names(tokens: list[Token]) -> list[Token]:
+    """x::_int4 becomes x::int4[]."""
+    found: list[Token] = []
+    for token in tokens:
+        is_type = bool(found) and (found[-1].token_type is TokenType.DCOLON or found[-1].text.lower() == "as")
+        if is_type and _ARRAY_NAME.fullmatch(token.text) and token.token_type is TokenType.VAR:
+            (plain,) = DIALECT.tokenize(token.text[1:])
+            found += [plain, Token(TokenType.L_BRACKET, "["), Token(TokenType.R_BRACKET, "]")]
+        else:
+            found.append(token)
+    return found
+
+
+def read_array_sizes(tokens: list[Token]) -> list[Token]:
+    """x::int[2] becomes x::int[]: the size has no meaning, and is no subscript."""
+    kinds = [token.token_type for token in tokens]
+    sizes = {
+        at
+        for at in range(3, len(tokens) - 1)
+        if kinds[at - 3] is TokenType.DCOLON
+        and (kinds[at - 1], kinds[at], kinds[at + 1]) == (TokenType.L_BRACKET, TokenType.NUMBER, TokenType.R_BRACKET)
+    }
+    return [token for at, token in enumerate(tokens) if at not in sizes]
+
+
+def refuse_current_rows(tokens: list[Token]) -> list[Token]:
+    words = _words(tokens)
+    if any(three == ("where", "current", "of") for three in zip(words, words[1:], words[2:], strict=False)):
+        raise errors.FeatureNotSupported(feature="WHERE CURRENT OF", instead="Name the row by its key.")
+    return tokens
+
+
 # By a pattern that a text must contain for the rewrite to apply.
 REWRITES: Final[tuple[tuple[re.Pattern[str], Callable[[list[Token]], list[Token]]], ...]] = (
     (re.compile(r"\bnormalized\b", re.IGNORECASE), read_normal_forms),
     (re.compile(r"\bsubstring\b.*\bsimilar\b", re.IGNORECASE | re.DOTALL), read_similar_parts),
     (re.compile(r"\btrim\s*\(\s*(?:both|leading|trailing)\s+from\b", re.IGNORECASE), read_trimmed_sides),
+    (re.compile(r"!~\*?\s*(?:all|any|some)\b", re.IGNORECASE), read_negated_patterns),
     (re.compile(r"@"), read_absolutes),
+    (_ARRAY_NAME, read_array_names),
+    (re.compile(r"::\s*\w+\s*\[\s*[0-9]"), read_array_sizes),
+    (re.compile(r"\bwhere\s+current\s+of\b", re.IGNORECASE), refuse_current_rows),
+    (re.compile(r"\bgenerate_series\s*\([^;]*'", re.IGNORECASE), read_steps),
     (re.compile(rf"\bas\s+(?:{'|'.join(sorted(RESERVED))})\b", re.IGNORECASE), read_labels),
 )
 

@@ -314,4 +314,5 @@ class Reader:
         word = self.peek()
         if word is None:
             return errors.SyntaxProblem(detail="at end of input")
-        return errors.SyntaxProblem(detail=f'at or near "{word.text}"')
+        problem = errors.SyntaxProblem(detail=f'at or near "{word.text}"')
+        return problem.at(errors.ErrorPlace(word.start, part=self.text))

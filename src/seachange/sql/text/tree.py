@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -13,12 +14,14 @@ from seachange import errors
 from seachange.runtime.interruption import check_interrupt
 from seachange.sql.text.syntax_rewrites import NORMALIZED, rewrite_syntax
 from seachange.sql.text.tokens import DIALECT, RawStatement
+from seachange.values.interval import parse_fields
 
 # The exceptions that sqlglot raises for a missing operand or argument, when it parses and when it generates text.
-INCOMPLETE = (AttributeError, LookupError, TypeError, ValueError)
+INCOMPLETE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 _UUID = "uuid_generate_v4"
+_CIDR = "cidr"
 
 # Key of `meta` of an INSERT with OVERRIDING SYSTEM VALUE or USER VALUE: which of them.
 OVERRIDING = "overriding"
@@ -33,17 +36,35 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
     check_interrupt()
     tokens, overriding = _cut_overriding(_plain_tokens(raw))
     _check_nesting(tokens)
+    _check_commas(raw)
     check_interrupt()
     tree = _parse(raw, tokens)
     check_interrupt()
     _check_modifiers(tree)
+    _plain_types(tree)
     _note_spellings(tree, raw.text)
+    if _CIDR in raw.text.lower():
+        _name_networks(tree)
     tree = _take_out_of_documents(_built_in(tree))
     if overriding is not None:
+        if isinstance(tree, exp.Merge):
+            raise errors.FeatureNotSupported(feature="OVERRIDING in MERGE", instead="Leave the column out.")
         if not isinstance(tree, exp.Insert):
             raise errors.SyntaxProblem(detail='at or near "overriding"')
         tree.meta[OVERRIDING] = overriding
     return tree
+
+
+# What ends a list: there is an item before it. The parser would leave out a comma.
+_ENDING: Final = frozenset({TokenType.FROM, TokenType.WHERE, TokenType.R_PAREN, TokenType.HAVING, TokenType.LIMIT})
+
+
+def _check_commas(raw: RawStatement) -> None:
+    first = raw.tokens[0].start
+    for token, following in pairwise(raw.tokens):
+        if token.token_type is TokenType.COMMA and following.token_type in _ENDING:
+            problem = errors.SyntaxProblem(detail=f'at or near "{following.text}"')
+            raise problem.at(errors.ErrorPlace(following.start - first, part=raw.text))
 
 
 def _check_nesting(tokens: list[Token]) -> None:
@@ -69,6 +90,23 @@ def _check_modifiers(tree: exp.Expr) -> None:
             raise errors.SyntaxProblem(detail="type modifiers must be simple constants")
 
 
+# The binary digits of float(n).
+_REAL_DIGITS_MAX = 24
+_DOUBLE_DIGITS_MAX = 53
+
+
+def _plain_types(tree: exp.Expr) -> None:
+    """float(n) is real or double precision."""
+    for type_ in list(tree.find_all(exp.DataType)):
+        if not type_.is_type(exp.DType.DOUBLE, exp.DType.FLOAT) or not type_.expressions:
+            continue
+        digits = int(type_.expressions[0].name)
+        if not 1 <= digits <= _DOUBLE_DIGITS_MAX:
+            raise errors.InvalidParameterValue(detail="precision for type float must be between 1 and 53 bits")
+        type_.set("this", exp.DType.FLOAT if digits <= _REAL_DIGITS_MAX else exp.DType.DOUBLE)
+        type_.set("expressions", None)
+
+
 # Key of `meta` for the name by which a function was called; sqlglot has one node for several names.
 WRITTEN = "written"
 
@@ -79,6 +117,14 @@ def _note_spellings(tree: exp.Expr, text: str) -> None:
         start = node.meta_get("start", 0)
         if start and not isinstance(node, exp.Anonymous):
             node.meta[WRITTEN] = text[start : node.meta["end"] + 1].lower()
+
+
+def _name_networks(tree: exp.Expr) -> None:
+    """sqlglot takes cidr for the name of a user's type."""
+    for node in tree.find_all(exp.DataType):
+        name = node.args.get("kind")
+        if isinstance(name, exp.Identifier) and name.name.lower() == _CIDR:
+            node.replace(exp.DataType(this=exp.DType.IPPREFIX))
 
 
 def take_databases(tree: exp.Expr) -> frozenset[str]:
@@ -112,12 +158,18 @@ _TYPED_CAST = re.compile(r"'\s*::")
 _PATTERNED_CALL = re.compile(
     r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract|part))\b", re.IGNORECASE
 )
-_TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
+_TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval", "inet"})
 _INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
 _PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")
 _GROUPED_DIGITS = re.compile(r"[0-9]_[0-9]")
 _DIGIT_GROUPS = re.compile(r"(_[0-9]+)+")
 _UNITS = frozenset({"year", "month", "day", "hour", "minute", "second"})
+_NETWORK_CONSTANT = re.compile(r"\bcidr\s*'", re.IGNORECASE)
+# The parser knows no operators of networks; those of ranges, which do not exist here, have the same precedence.
+_CONTAINMENTS = {
+    (TokenType.LT, TokenType.LTE): Token(TokenType.AMP_LT, "<<="),
+    (TokenType.GT, TokenType.GTE): Token(TokenType.AMP_GT, ">>="),
+}
 _AS = Token(TokenType.DCOLON, "::")
 _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
 
@@ -136,6 +188,10 @@ def _plain_tokens(raw: RawStatement) -> list[Token]:
         tokens = _join_digits(tokens)
     if _INTERVAL_CONSTANT.search(raw.text):
         tokens = _cast_intervals(tokens)
+    if "<<=" in raw.text or ">>=" in raw.text:
+        tokens = _join_containments(tokens)
+    if _NETWORK_CONSTANT.search(raw.text):
+        tokens = _cast_networks(tokens)
     return _enclose_constants(tokens) if _TYPED_CAST.search(raw.text) else tokens
 
 
@@ -169,24 +225,51 @@ def _join_digits(tokens: list[Token]) -> list[Token]:
 
 
 def _cast_intervals(tokens: list[Token]) -> list[Token]:
-    """interval '1 day 02:03:04' becomes a cast of the text: sqlglot drops all but the first unit of some texts."""
+    """interval '1 day 02:03:04' becomes a cast of the text: sqlglot drops all but the first unit of some texts. With
+    fields (DAY TO SECOND (3)) the text is that of the value."""
     found: list[Token] = []
     at = 0
     while at < len(tokens):
-        here = tokens[at : at + 3]
-        kinds = [token.token_type for token in here[:2]]
-        is_constant = kinds == [TokenType.INTERVAL, TokenType.STRING]
-        if is_constant and (len(here) < 3 or here[2].text.lower() not in _UNITS):
-            found += [here[1], _AS, here[0]]
-            at += 2
+        if [token.token_type for token in tokens[at : at + 2]] != [TokenType.INTERVAL, TokenType.STRING]:
+            found.append(tokens[at])
+            at += 1
             continue
-        if is_constant and [t.text.lower() for t in tokens[at + 3 : at + 4]] == ["to"]:
-            # '1-2' YEAR TO MONTH: the text is unambiguous without the fields.
-            found += [here[1], _AS, here[0]]
-            at += 5
-            continue
-        found.append(here[0])
-        at += 1
+        text, end = tokens[at + 1], at + 2
+        words = [token.text.lower() for token in tokens[end : end + 6]]
+        fields = [word for word in words[:1] if word in _UNITS]
+        if fields and words[1:2] == ["to"] and words[2:3] and words[2] in _UNITS:
+            fields.append(words[2])
+        end += 2 * len(fields) - 1 if fields else 0
+        if fields:
+            digits = tokens[end + 1].text if [t.text for t in tokens[end : end + 3 : 2]] == ["(", ")"] else None
+            end += 3 if digits is not None else 0
+            value = parse_fields(text.text, fields, int(digits) if digits is not None and digits.isdigit() else None)
+            text = Token(TokenType.STRING, str(value), start=text.start, end=text.end)
+        found += [text, _AS, tokens[at]]
+        at = end
+    return found
+
+
+def _join_containments(tokens: list[Token]) -> list[Token]:
+    found: list[Token] = []
+    for token in tokens:
+        joined = _CONTAINMENTS.get((found[-1].token_type, token.token_type)) if found else None
+        if joined is not None and found[-1].end + 1 == token.start:
+            found[-1] = joined
+        else:
+            found.append(token)
+    return found
+
+
+def _cast_networks(tokens: list[Token]) -> list[Token]:
+    """cidr '10.0.0.0/8' becomes a cast of the text."""
+    found: list[Token] = []
+    for token in tokens:
+        is_constant = token.token_type is TokenType.STRING and found and found[-1].text.lower() == "cidr"
+        if is_constant and found[-1].token_type is TokenType.VAR and (len(found) < 2 or found[-2] is not _AS):
+            found[-1:] = [token, _AS, found[-1]]
+        else:
+            found.append(token)
     return found
 
 
@@ -271,6 +354,10 @@ def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:
     return tokens, None
 
 
+# How the parser begins its messages about what is not there.
+_MISSING: Final = ("Required keyword", "Expecting")
+
+
 def _parse(raw: RawStatement, tokens: list[Token]) -> exp.Expr:
     # sqlglot supports GLOB only as an operator and would fail on DuckDB's function before the guard sees it.
     if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
@@ -280,7 +367,10 @@ def _parse(raw: RawStatement, tokens: list[Token]) -> exp.Expr:
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         near = first.get("highlight") or first.get("end_context") or ""
-        detail = f'at or near "{near}"' if near else "at end of input"
+        # What is missing is missed at the last word.
+        is_missing = str(first.get("description")).startswith(_MISSING) and not first.get("end_context")
+        is_end = not near or (is_missing and near == raw.tokens[-1].text)
+        detail = "at end of input" if is_end else f'at or near "{near}"'
         raise errors.SyntaxProblem(detail=detail) from None
     except SqlglotError as error:
         raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None

@@ -25,6 +25,8 @@ _TAKEN: dict[Kind, frozenset[Kind]] = {
     Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
     Kind.BYTEA: frozenset({Kind.BYTEA}),
     Kind.UUID: frozenset({Kind.UUID}),
+    Kind.INET: frozenset({Kind.INET}),
+    Kind.CIDR: frozenset({Kind.INET}),
     Kind.OID: frozenset({Kind.OID, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}),
     Kind.INTERVAL: frozenset({Kind.INTERVAL, Kind.TIME}),
     # DuckDB has texts where PostgreSQL has json, and a result of || may be one.

@@ -175,9 +175,14 @@ def _array(cast: exp.Cast) -> exp.Expr:
     text = _literal(cast)
     if isinstance(cast.this, exp.Column):
         return _column_as_array(cast)
-    if text is None or inner is None:
+    if inner is not None and text is not None:
+        items = [exp.null() if item is None else exp.Literal.string(item) for item in parse_array(text)]
+    elif inner is not None and inner.expressions and isinstance(cast.this, exp.Array):
+        # A length is one of each item.
+        items = [item.copy() for item in cast.this.expressions]
+    else:
         return cast
-    values = [exp.null() if e is None else exp.cast(exp.Literal.string(e), inner.copy()) for e in parse_array(text)]
+    values = [exp.cast(item, inner.copy()) for item in items]
     return exp.cast(exp.Array(expressions=[translate_casts(exp.Paren(this=v)).this for v in values]), cast.to.copy())
 
 

@@ -44,6 +44,8 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", ARGUMENT_PHRASES["ln"], errors.InvalidArgumentOfLogarithm),
     ("", ARGUMENT_PHRASES["arc"], errors.NumericValueOutOfRange),
     ("", ARGUMENT_PHRASES["json_null"], errors.NullValueNotAllowed),
+    ("", r"interval cannot be 0!|step size cannot equal zero", errors.InvalidParameterValue),
+    ("", r"composite interval that has mixed signs", errors.FeatureNotSupported),
     ("", SAMPLE_PHRASE, errors.InvalidParameterValue),
     ("", r"DatetimeFieldOverflow: |Date out of range: ", errors.DatetimeFieldOverflow),
     ("", r"InvalidDatetimeFormat: ", errors.InvalidDatetimeFormat),

@@ -17,7 +17,7 @@ from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped import documents, lists, numbers, regexps, text, times
 from seachange.sql.translate.mapped.trees import Rewrite
 
-_OPERATORS: Final = (exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe, exp.Overlaps, exp.Div, exp.IntDiv, exp.Is)
+_OPERATORS: Final = (exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe, exp.Overlaps, exp.IntDiv, exp.Is)
 # How a translation stumbles over arguments that are not there, or too many.
 _INCOMPLETE: Final = (AttributeError, LookupError, TypeError, ValueError)
 _REWRITES: Final[dict[str, Rewrite]] = {
@@ -51,10 +51,8 @@ def _rewrite(node: exp.Expr) -> exp.Expr | None:
         return documents.is_json_test(node)
     if isinstance(node, exp.IntDiv):
         return numbers.divide_whole(node)
-    if isinstance(node, exp.Div):
-        return times.divide_interval(node)
     if isinstance(node, exp.DPipe):
-        return lists.append_item(node) or text.translate_concatenation(node)
+        return text.translate_concatenation(node)
     if isinstance(node, exp.Like | exp.ILike):
         return text.translate_like(node)
     assert isinstance(node, exp.Func)

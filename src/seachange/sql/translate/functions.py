@@ -75,6 +75,9 @@ _SETS: Final = """
 """
 # The same, with columns that the alias declares.
 _RECORDS: Final = "json_to_record json_to_recordset jsonb_to_record jsonb_to_recordset"
+_NETWORKS: Final = """
+    abbrev broadcast family host hostmask inet_merge inet_same_family masklen netmask network set_masklen text
+"""
 _OTHER: Final = """
     current_catalog current_database current_role current_schema current_user current_version session_user
     typeof pg_typeof uuid gen_random_uuid
@@ -100,6 +103,7 @@ FUNCTIONS: Final[frozenset[str]] = frozenset(
             _JSON,
             _MAPPED,
             _BUILT,
+            _NETWORKS,
             _OTHER,
             _SETS,
             _RECORDS,
@@ -150,7 +154,8 @@ TABLE_FUNCTIONS: Final = frozenset(
 
 # The types that a cast may name, as sqlglot calls them.
 _TYPES: Final = """
-    array bigint boolean bpchar char date decimal double float int interval json jsonb name smallint text time
+    array bigint boolean bpchar char date decimal double float inet int interval ipprefix json jsonb name smallint text
+    time
     timestamp timestamptz uint uuid varbinary varchar
 """
 TYPES: Final[frozenset[str]] = frozenset(_TYPES.split())

@@ -19,6 +19,7 @@ from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.runtime.interruption import each
 from seachange.sql.bind.names import function_name
+from seachange.sql.text.names import refuse_type
 from seachange.sql.translate.functions import (
     FUNCTIONS,
     REFUSED_PREFIXES,
@@ -83,7 +84,8 @@ _NAMES: Final = """
     pg_get_function_identity_arguments pg_get_statisticsobjdef_columns has_table_privilege has_any_column_privilege
     has_schema_privilege has_database_privilege has_sequence_privilege has_type_privilege has_function_privilege
     has_column_privilege pg_has_role pg_get_expr _pg_expandarray generate_subscripts oidin array_upper
-    quote_ident quote_literal quote_nullable pg_partition_ancestors pg_sleep
+    quote_ident quote_literal quote_nullable pg_partition_ancestors pg_sleep pg_blocking_pids pg_cancel_backend
+    pg_terminate_backend
     pg_sequence_last_value pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible
 """
 CATALOG_FUNCTIONS: Final[frozenset[str]] = frozenset(_NAMES.split())
@@ -127,6 +129,9 @@ def _check_node(node: exp.Expr) -> None:
         raise errors.SyntaxProblem(detail="an empty name")
     if isinstance(node, exp.Variadic):
         _check_variadic(node)
+    if isinstance(node, exp.GroupConcat) and not isinstance(node.args.get("separator"), _CONSTANT):
+        instead = "Put it into the values and use a constant."
+        raise errors.FeatureNotSupported(feature="string_agg with a delimiter that is no constant", instead=instead)
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, _HYPOTHETICAL):
         instead = "Count the rows that sort before the value: count(*) FILTER (WHERE ...)."
         feature = f"the hypothetical-set aggregate {function_name(node.this)}"
@@ -159,6 +164,10 @@ def check_text(sql: str) -> None:
             raise errors.SyntaxProblem(detail="the statement cannot be translated")
 
 
+# What the delimiter of string_agg may be.
+_CONSTANT = (exp.Literal, exp.Parameter, exp.Null, exp.ByteString, exp.Cast, type(None))
+
+
 def _check_type(node: exp.DataType) -> None:
     kind = node.this.value if isinstance(node.this, exp.DType) else str(node.this)
     listed = node.parent if isinstance(node.parent, exp.DataType) and node.parent.is_type(exp.DType.ARRAY) else node
@@ -167,6 +176,7 @@ def _check_type(node: exp.DataType) -> None:
         return
     if kind.lower() not in TYPES:
         name = node.args["kind"].name if kind == exp.DType.USERDEFINED.value and node.args.get("kind") else kind
+        refuse_type(str(name).lower())
         raise errors.UndefinedObject(kind="type", name=str(name).lower())
 
 
@@ -210,6 +220,8 @@ def _check_source(node: exp.Expr) -> None:
     source = node.this
     if source is None and node.args.get("rows_from"):
         return
+    if isinstance(source, exp.JSONTable | exp.XMLTable):
+        raise errors.FeatureNotSupported(feature="JSON_TABLE and XMLTABLE", instead="Use jsonb_array_elements.")
     if isinstance(source, exp.Func) and function_name(source) not in TABLE_FUNCTIONS:
         name = function_name(source)
         raise errors.InsufficientPrivilege(detail=f"function {name} may not be used as a table")

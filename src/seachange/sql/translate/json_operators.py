@@ -11,7 +11,6 @@ import re
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.schema.descriptor import Column
 from seachange.sql.translate.mapped.trees import IS_JSON
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.array_text import parse_array
@@ -44,20 +43,6 @@ def translate_json(tree: exp.Expr) -> exp.Expr:
             else:
                 node.replace(translated)
     return tree
-
-
-def as_assigned(column: Column, node: exp.Expr) -> exp.Expr:
-    """What a column is assigned: of a document, an operator whose operands do not tell what they are is one of
-    documents."""
-    if column.type.kind is not Kind.JSONB or not isinstance(node, exp.DPipe | exp.Sub | exp.Paren):
-        return node
-    rewritten = node.copy()
-    first = as_assigned(column, rewritten.this.copy())
-    if isinstance(node, exp.Paren):
-        rewritten.set("this", first)
-        return rewritten
-    rewritten.set("this", exp.cast(first, exp.DataType.build("JSONB", dialect="postgres")))
-    return rewritten
 
 
 def _translate(node: exp.Expr) -> exp.Expr | None:
@@ -120,6 +105,8 @@ def array_literal(elements: list[str | None], element_type: str) -> exp.Expr:
 
 
 def is_json(node: exp.Expr) -> bool:
+    if node.meta.get(IS_JSON):
+        return True
     node = node.unnest()
     return bool(node.meta.get(IS_JSON)) or (isinstance(node, exp.Cast) and node.to.is_type(*_DOCUMENTS))
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from seachange import errors
+from seachange.sql.text.list_places import LONG_LIST
 from seachange.storage.duck_functions import PREFIX
+from seachange.values.array_text import parse_array
 
 _OPPOSITES: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.EQ: exp.NEQ,
@@ -16,12 +18,11 @@ _OPPOSITES: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.LT: exp.GTE,
     exp.LTE: exp.GT,
 }
+_EXPRESSIONS = (exp.RegexpLike, exp.RegexpILike)
 
 
 def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
     """The parser reads both as calls of functions unless a query stands in them."""
-    for like in list(tree.find_all(exp.Like, exp.ILike)):
-        _match_patterns(like)
     for call in list(tree.find_all(exp.Anonymous)):
         name, comparison = call.name.lower(), call.parent
         if name not in ("all", "some"):
@@ -37,8 +38,30 @@ def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
         opposite = _OPPOSITES[type(comparison)](this=comparison.this.copy(), expression=listed)
         comparison.replace(exp.Paren(this=exp.Not(this=exp.Paren(this=opposite))))
     for quantifier in list(tree.find_all(exp.Any)):
-        _keep_null_unknown(quantifier)
+        if not _stands_for_list(quantifier.this.unnest()):
+            _keep_null_unknown(quantifier)
     return tree
+
+
+def join_long_lists(tree: exp.Expr) -> exp.Expr:
+    """DuckDB compares with each element of a list, but finds a row of a query by its hash. A long list is not NULL."""
+    for comparison in list(tree.find_all(exp.EQ)):
+        quantifier = comparison.expression
+        listed = quantifier.this.unnest() if isinstance(quantifier, exp.Any) else None
+        if listed is not None and _stands_for_list(listed) and _is_in_where(comparison):
+            query = exp.Select(expressions=[exp.Explode(this=listed.copy())])
+            comparison.replace(exp.In(this=comparison.this.copy(), query=exp.Subquery(this=query)))
+    return tree
+
+
+def _is_in_where(comparison: exp.Expr) -> bool:
+    clause = comparison.find_ancestor(exp.Where, exp.Select, exp.Join)
+    return isinstance(clause, exp.Where) and not isinstance(clause.parent, exp.Filter)
+
+
+def _stands_for_list(node: exp.Expr) -> bool:
+    inner = node.this if isinstance(node, exp.Cast) else node
+    return bool(inner.meta_get(LONG_LIST))
 
 
 def _keep_null_unknown(quantifier: exp.Any) -> None:
@@ -67,17 +90,41 @@ def is_quantified(comparison: exp.Expr) -> bool:
     return isinstance(quantifier, exp.Any | exp.All)
 
 
-def _match_patterns(like: exp.Expr) -> None:
-    if not is_quantified(like):
-        return
-    if isinstance(like.parent, exp.Not):
-        # The parser does not tell NOT a LIKE ANY (...) from a NOT LIKE ANY (...), which means something else.
-        raise errors.FeatureNotSupported(feature="NOT before LIKE ANY", instead="Write NOT (a LIKE ANY (...)).")
-    quantifier = like.expression
+def match_patterns(tree: exp.Expr) -> exp.Expr:
+    """Comparisons with several patterns, before single ones are translated."""
+    for comparison in list(tree.find_all(exp.Like, exp.ILike, *_EXPRESSIONS)):
+        if is_quantified(comparison):
+            _match_patterns(comparison)
+    return tree
+
+
+def _match_patterns(comparison: exp.Expr) -> None:
+    quantifier = comparison.expression
     called = isinstance(quantifier, exp.Anonymous)
     patterns = quantifier.expressions[0] if called else quantifier.this.unnest()
     if isinstance(patterns, exp.Query):
-        raise errors.FeatureNotSupported(feature="LIKE ANY of a query", instead="Use EXISTS.")
+        raise errors.FeatureNotSupported(feature="patterns from a query", instead="Use EXISTS.")
     some = isinstance(quantifier, exp.Any) or (called and quantifier.name.lower() == "some")
-    name = f"{PREFIX}{'ilike' if isinstance(like, exp.ILike) else 'like'}_{'any' if some else 'all'}"
-    like.replace(exp.Anonymous(this=name, expressions=[like.this.copy(), patterns.copy()]))
+    # What is not like any is like none of all.
+    negated = bool(comparison.args.get("negate"))
+    some = some is not negated
+    if isinstance(comparison, _EXPRESSIONS):
+        made = _match_each(comparison, patterns, some)
+    else:
+        name = f"{PREFIX}{'ilike' if isinstance(comparison, exp.ILike) else 'like'}_{'any' if some else 'all'}"
+        made = exp.Anonymous(this=name, expressions=[comparison.this.copy(), patterns.copy()])
+    comparison.replace(exp.Paren(this=exp.Not(this=made)) if negated else made)
+
+
+def _match_each(comparison: exp.Expr, patterns: exp.Expr, some: bool) -> exp.Expr:
+    """Regular expressions that are written out: each is translated."""
+    if isinstance(patterns, exp.Array):
+        items = list(patterns.expressions)
+    elif isinstance(patterns, exp.Literal) and patterns.is_string:
+        texts = parse_array(patterns.name)
+        items = [exp.null() if text is None else exp.Literal.string(text) for text in texts]
+    else:
+        raise errors.FeatureNotSupported(feature="regular expressions from an array", instead="Write them out.")
+    kind = type(comparison)
+    matches = [kind(this=comparison.this.copy(), expression=item.copy()) for item in items]
+    return exp.paren((exp.or_ if some else exp.and_)(*matches)) if matches else exp.convert(not some)

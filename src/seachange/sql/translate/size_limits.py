@@ -28,10 +28,14 @@ DISTANCE_CHARS_MAX = 255
 MATCHED_BYTES_MAX = 1 << 20
 # The product of its size and that of the pattern: a step of nested groups takes a tenth of a microsecond.
 MATCH_STEPS_MAX = 1 << 28
+# Constants of at most this size are no reason for a guard: they make neither values nor searches large.
+_SHORT_BYTES = VALUE_BYTES_MAX // LIST_ITEMS_MAX
 # The text of an argument is repeated in its guard.
 _NESTED_MAX = 4
 # DuckDB's functions that find all matches.
 _MATCH_LISTS = frozenset({"regexp_extract_all", "regexp_split_to_array", "string_split_regex"})
+# Ours, before a pattern: they are no steps.
+_FLAGS = re.compile(r"\A\(\?[a-z]+\)")
 _ONE = r"(?:\\[^\d]|\[\^?(?:\\.|[^\\\[\]])+\]|[^\\\[\](){}|*+?])"
 _LINEAR = re.compile(rf"(?:\(\?[a-z]+\))?{_ONE}*(?:{_ONE}[*+])?", re.DOTALL)
 
@@ -48,6 +52,24 @@ def bound_sizes(tree: exp.Expr) -> exp.Expr:
         if call.name.lower() in _MATCH_LISTS:
             _guard_matches(call, *call.expressions[:2])
     return tree
+
+
+def drop_guards(holder: exp.Expr) -> None:
+    """The opposite, for what is shown: leaves out every check before an argument, also those of values out of range.
+    The holder itself is none."""
+    for case in reversed(list(holder.find_all(exp.Case))):
+        default = case.args.get("default")
+        if case.this is None and default is not None and all(_complains(branch) for branch in case.args["ifs"]):
+            case.replace(default.copy())
+
+
+def _complains(branch: exp.Expr) -> bool:
+    value = branch.args["true"]
+    value = value.this if isinstance(value, exp.Cast) else value
+    if not isinstance(value, exp.Anonymous):
+        return False
+    name = value.name.lower()
+    return name == COMPLAIN or (name == "error" and LIMIT_PHRASE in value.expressions[0].name)
 
 
 def _depth(node: exp.Expr) -> int:
@@ -125,11 +147,41 @@ def _guard_matches(node: exp.Expr, text: exp.Expr, pattern: exp.Expr) -> None:
         return
     words = exp.Literal.string(f"a text to find all matches in {LIMIT_PHRASE} {MATCHED_BYTES_MAX} bytes")
     too_large = exp.GT(this=_size(text), expression=exp.Literal.number(MATCHED_BYTES_MAX))
-    product = exp.Literal.string(f"the product of the sizes of a text and a pattern {LIMIT_PHRASE} {MATCH_STEPS_MAX}")
-    steps = exp.Mul(this=_size(text), expression=_size(pattern))
-    too_many = exp.GT(this=steps, expression=exp.Literal.number(MATCH_STEPS_MAX))
-    guarded = exp.case().when(too_large, _complaint(words)).when(too_many, _complaint(product))
+    guarded = _with_steps(exp.case().when(too_large, _complaint(words)), text, pattern)
     text.replace(guarded.else_(text.copy()))
+
+
+def _with_steps(case: exp.Case, text: exp.Expr, pattern: exp.Expr) -> exp.Case:
+    """RE2 takes a step for each character of the text and of the pattern."""
+    words = exp.Literal.string(f"the product of the sizes of a text and a pattern {LIMIT_PHRASE} {MATCH_STEPS_MAX}")
+    steps = exp.Mul(this=_size(text), expression=_size(pattern))
+    return case.when(exp.GT(this=steps, expression=exp.Literal.number(MATCH_STEPS_MAX)), _complaint(words))
+
+
+def _guard_match(node: exp.Expr) -> None:
+    """Checks the text in which one match is looked for."""
+    if not _is_short(node.expression, _FLAGS):
+        node.set("this", _with_steps(exp.case(), node.this, node.expression).else_(node.this.copy()))
+
+
+def _guard_joined(node: exp.Expr) -> None:
+    """Checks a list by what is put between its items, and in the place of those that are NULL. DuckDB takes constants
+    for these alone, so the list is guarded."""
+    joints = [node.args[key] for key in ("expression", "null") if node.args.get(key) is not None]
+    if all(map(_is_short, joints)):
+        return
+    items = _call("coalesce", _call("len", node.this.copy()), exp.Literal.number(0))
+    size = exp.Mul(this=items, expression=_call("greatest", *map(_size, joints)))
+    # It may be a list of anything.
+    words = exp.Literal.string(f"a value {LIMIT_PHRASE} {VALUE_BYTES_MAX} bytes")
+    _put_check(node, "this", size, VALUE_BYTES_MAX, _call("error", words))
+
+
+def _is_short(node: exp.Expr, without: re.Pattern[str] | None = None) -> bool:
+    text = _constant(node)
+    if text is not None and without is not None:
+        text = without.sub("", text, count=1)
+    return text is not None and len(text.encode()) <= _SHORT_BYTES
 
 
 def _complaint(words: exp.Expr) -> exp.Expr:
@@ -190,6 +242,9 @@ _GUARDS: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
     exp.Replace: _guard_replace,
     exp.RegexpReplace: _guard_replacements,
     exp.RegexpCount: _guard_count,
+    exp.RegexpLike: _guard_match,
+    exp.RegexpILike: _guard_match,
+    exp.ArrayToString: _guard_joined,
     exp.RegexpInstr: _guard_count,
     exp.Levenshtein: _guard_distance,
     exp.GenerateSeries: _guard_series,

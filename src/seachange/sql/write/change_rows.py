@@ -11,14 +11,14 @@ from sqlglot import exp
 
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.target import DmlTarget, with_default
-from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
+from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.operands import Argument, DefaultValue, DrawnValue, Given, Operand, read_operand
 from seachange.sql.duck.stream import BATCH_ROWS, ArrowStream, convert_constant, convert_given, convert_stored
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.query import bind_query
+from seachange.sql.text.scope import WITH_HIDDEN
 from seachange.sql.translate.assignment_casts import check_assignments
-from seachange.sql.translate.json_operators import as_assigned
 from seachange.storage.arrow import arrow_type
 from seachange.values.coercion import coerce
 
@@ -72,7 +72,7 @@ class ChangedRowStream:
     @cached_property
     def _sources(self) -> list[tuple[Column, Operand | exp.Expr]]:
         """Constants need not be computed for each row."""
-        return [(column, read_operand(node) or as_assigned(column, node)) for column, node in self._assignments or ()]
+        return [(column, read_operand(node) or node) for column, node in self._assignments or ()]
 
     @cached_property
     def _template(self) -> Template:

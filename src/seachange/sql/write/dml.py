@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.bind.output_names import output_names
+from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.types import bound
 from seachange.sql.compile.bound_catalog import PortCatalog
-from seachange.sql.compile.target import DmlTarget, read_target, refuse_clauses
-from seachange.sql.compile.template import Template, compile_template
+from seachange.sql.compile.target import RESOLVED, DmlTarget, read_target, refuse_clauses
+from seachange.sql.compile.template import Template, compile_template, fold_names
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.port.port import TransactionPort
@@ -19,6 +21,8 @@ from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query import fast_select
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.query.query import run_query
+from seachange.sql.translate.networks import note_networks
+from seachange.sql.translate.typed import note_types
 from seachange.sql.write.advisory_calls import AdvisorySelect, calls_advisory
 from seachange.sql.write.insert import InsertRows
 from seachange.sql.write.insert_select import InsertSelect
@@ -51,6 +55,8 @@ _DELETE_CLAUSES = {
 
 def compile_plan(tree: exp.Expr, port: TransactionPort, declared: Sequence[SqlType | None] = ()) -> StatementPlan:
     """`declared` are the types of parameters that the client has declared."""
+    if not isinstance(tree, exp.Query | exp.Values) or changing_queries(tree):
+        tree = _bind_change(tree, port, declared)
     if changing_queries(tree):
         return WithChanges(tree, port, compile_plan)
     match tree:
@@ -78,6 +84,19 @@ def compile_plan(tree: exp.Expr, port: TransactionPort, declared: Sequence[SqlTy
             return Select(_select_values(tree), port, declared)
         case _:
             raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
+
+
+def _bind_change(tree: exp.Expr, port: TransactionPort, declared: Sequence[SqlType | None]) -> exp.Expr:
+    """A copy with the types of its parts noted: several queries are made of them."""
+    bound_tree, catalog = fold_names(tree.copy()), PortCatalog(port)
+    given = [bound(type_) if type_ is not None else None for type_ in declared]
+    found = bind_tree(bound_tree, catalog, given).found
+    note_types(found)
+    note_networks(bound_tree, found.types)
+    target = bound_tree.this.this if isinstance(bound_tree.this, exp.Schema) else bound_tree.this
+    if isinstance(target, exp.Table):
+        target.meta[RESOLVED] = catalog.resolved
+    return bound_tree
 
 
 def takes_constants(plan: StatementPlan, values: Sequence[Any]) -> bool:

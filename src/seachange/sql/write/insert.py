@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from sqlglot import exp
 
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
+from seachange.runtime.interruption import each
 from seachange.sql.compile.target import (
     DmlTarget,
     DrawnPlace,
@@ -28,6 +30,7 @@ from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, Row
 from seachange.sql.query.plan import ChangeSource, is_same_table
 from seachange.sql.query.query import bind_query
+from seachange.sql.text.list_places import rows_of_lists
 from seachange.sql.translate.assignment_casts import check_assignable, check_assignments
 from seachange.sql.write.returning import Returning
 from seachange.sql.write.upsert import Upsert
@@ -71,6 +74,8 @@ class InsertRows:
             self._computed = compile_template(query)
         self._ending = InsertEnding(tree, target, table)
         self._expected = max(_expected_arguments(rows, self._computed), self._ending.expected)
+        # Of rows of lists, all cells are columns.
+        self._of_lists = rows_of_lists(tree) is not None
         # The rows with values that are computed as defaults.
         self._drawn: dict[DrawnPlace, list[int]] = {}
         self._rows = [self._compile_row(number, row) for number, row in enumerate(rows)]
@@ -114,13 +119,28 @@ class InsertRows:
             answer = duck.rows(bind_query(self._computed, port, values))
             check_assignments(self._computed_columns, answer.types)
             given = [*values, *answer.rows[0]]
-        rows = [
-            tuple([held if position < 0 else held(given[position]) for position, held in row])
-            for row in port.statement.each(self._rows)
-        ]
-        if self._drawn:
-            draw_defaults(port, self._drawn, rows)
+        if self._of_lists:
+            (row,) = self._rows
+            rows = _rows_of_lists(row, values)
+            drawn = {place: list(range(len(rows))) for place in self._drawn}
+        else:
+            rows = [
+                tuple([held if position < 0 else held(given[position]) for position, held in row])
+                for row in port.statement.each(self._rows)
+            ]
+            drawn = self._drawn
+        if drawn:
+            draw_defaults(port, drawn, rows)
         return self._ending.insert(port, duck, rows, values)
+
+
+def _rows_of_lists(row: Sequence[Cell], values: Sequence[Any]) -> list[Row]:
+    count = next(len(values[position]) for position, _ in row if position >= 0)
+    columns = [
+        repeat(held, count) if position < 0 else [held(value) for value in each(values[position])]
+        for position, held in row
+    ]
+    return list(zip(*columns, strict=True))
 
 
 class InsertEnding:

@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, JobRequest] = {
     "pause_job": JobRequest.PAUSE,
     "resume_job": JobRequest.RESUME,
     "cancel_job": JobRequest.CANCEL,
+    "publish_job": JobRequest.PUBLISH,
 }
 
 

@@ -18,13 +18,13 @@ from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.descriptor import Table
 from seachange.sql.compile.bound_catalog import PortCatalog
 from seachange.sql.compile.target import DmlTarget, folded, read_target
-from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
+from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import Argument, Given, Operand, argument_count, check_argument_count, read_operand
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, Row
 from seachange.sql.query.query import run_query
-from seachange.sql.text.scope import is_cte_reference
+from seachange.sql.text.scope import WITH_HIDDEN, is_cte_reference
 
 # (UPDATE or SHARE, with KEY), as the parser has them.
 _STRENGTHS: dict[tuple[bool, bool], LockStrength] = {

@@ -15,7 +15,6 @@ from seachange.sql.compile.target import DmlTarget, DrawnPlace, check_assigned, 
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.duck.operands import Argument, DefaultValue, DrawnValue, Given, Operand, read_operand
 from seachange.sql.port.result import Row
-from seachange.sql.translate.json_operators import as_assigned
 from seachange.values.coercion import coercer, computed_coercer
 from seachange.values.number_coercion import INTEGER_BITS, Coercer
 from seachange.values.types import Kind, SqlType
@@ -27,6 +26,8 @@ _WIDE = Context(prec=100)
 
 
 def read_assignments(items: Sequence[exp.Expr], table: Table) -> list[tuple[Column, exp.Expr]]:
+    if not items:
+        raise errors.SyntaxProblem(detail="at end of input")
     pairs: list[tuple[str, exp.Expr]] = []
     for item in items:
         if not isinstance(item, exp.EQ):
@@ -90,7 +91,7 @@ def compile_computed(column: Column, node: exp.Expr, computed: list[exp.Expr]) -
     if operand is not None:
         return _set_operand(with_default(column, operand), coerce)
     position = len(computed)
-    computed.append(as_assigned(column, node).copy())
+    computed.append(node.copy())
     coerce = computed_coercer(column.type)
     return lambda _old, _values, row: coerce(row[position])
 

@@ -16,12 +16,13 @@ from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import plain_column
 from seachange.sql.compile.target import DmlTarget, DrawnPlace, draw_defaults, is_required
-from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
+from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import argument_count, read_operand
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.query.query import bind_query, check_readable
+from seachange.sql.text.scope import WITH_HIDDEN
 from seachange.sql.translate.assignment_casts import check_assignments
 from seachange.sql.write.on_conflict import Arbiter, does_update, read_arbiters
 from seachange.sql.write.returning import ORDINAL, given_table, rows_as_arrow

@@ -95,46 +95,6 @@ def translate_overlaps(node: exp.Overlaps) -> exp.Expr:
     return call(PREFIX + "overlaps", *sides[0].expressions, *sides[1].expressions)
 
 
-_SPANS: Final = frozenset({"age", "justify_days", "justify_hours", "justify_interval"})
-_STAMPS: Final = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
-
-
-def _is_interval(node: exp.Expr) -> bool:
-    """Where the text tells."""
-    inner = node.unnest()
-    match inner:
-        case exp.Cast():
-            return bool(inner.to.is_type(exp.DType.INTERVAL))
-        case exp.Interval() | exp.MakeInterval():
-            return True
-        case exp.Neg():
-            return _is_interval(inner.this)
-        case exp.Mul():
-            return _is_interval(inner.this) or _is_interval(inner.expression)
-        case exp.Sub() if _is_stamp(inner.this) and _is_stamp(inner.expression):
-            return True
-        case exp.Add() | exp.Sub():
-            return _is_interval(inner.this) and _is_interval(inner.expression)
-        case exp.Func():
-            return function_name(inner) in _SPANS
-        case _:
-            return False
-
-
-def _is_stamp(node: exp.Expr) -> bool:
-    inner = node.unnest()
-    return isinstance(inner, exp.Cast) and bool(inner.to.is_type(*_STAMPS))
-
-
-def divide_interval(node: exp.Div) -> exp.Expr | None:
-    if not _is_interval(node.this):
-        return None
-    value = node.this.unnest()
-    text = exp.cast(value.copy(), exp.DType.TEXT)
-    made = call(PREFIX + "divided_interval", text, exp.cast(node.expression.copy(), exp.DType.DOUBLE))
-    return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
-
-
 REWRITES: Final[dict[str, Rewrite]] = {
     "extract": _extract,
     **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),

@@ -14,8 +14,6 @@ Rewrite = Callable[[exp.Func], exp.Expr]
 
 # The meta entry of a node that gives a document.
 IS_JSON: Final = "json"
-# What a column is put to a list by, as one item or as several: it becomes a hole for what only the catalog tells.
-ITEM_CALL: Final = "list_item"
 
 # What functions of ours that stand for one of PostgreSQL, with the same arguments, are called there.
 FUNCTION_NAMES: Final = {

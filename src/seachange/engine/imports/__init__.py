@@ -1,0 +1,1 @@
+"""Loads of files and tables of other engines, by `CALL seachange.import_table`."""

@@ -1,0 +1,200 @@
+"""Which elements a revert of published changes leaves: the definitions of now, with the changes taken out again.
+
+A change is known by the versions before and after it. Its elements that came are taken out, and those that went are put
+back, the newest change first. Whatever was done later to the same elements, or refers to them, depends on the change.
+
+**Invariant:** pure. What a revert leaves follows from the definitions of now and the versions around each change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor
+from seachange.model.states import State
+from seachange.planner.builders.draft import at_rest
+from seachange.planner.elements.registry import SPECS
+from seachange.planner.known_schema import PastChange
+from seachange.planner.object_parts import decompose
+
+Parts = Mapping[Element, State]
+# What an element is one of: there is one element of its kind for each of these.
+Slot = tuple[object, ...]
+
+# The fields that tell elements of one kind apart; the others say what the element is like.
+_SLOT_FIELDS = ("descriptor_id", "table_id", "column_id", "index_id", "constraint_id", "parent_id")
+_MORE_FIELDS: dict[type[Element], tuple[str, ...]] = {
+    elements.Privileges: ("role",),
+    elements.Comment: ("part",),
+    elements.TableParameter: ("name",),
+    elements.EnumValue: ("type_id", "value_id"),
+    elements.EnumLabel: ("type_id", "value_id"),
+}
+# These go with the object or the part that they are on.
+_LABELS = (elements.Owner, elements.Privileges, elements.Comment)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedParts:
+    """What a change did to elements."""
+
+    change: PastChange
+    came: Parts
+    went: Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """`changes` are those that are reverted, the newest first; `gone` and `back` the elements that it takes away from
+    now, and puts back. `dependents` are changes that depend on these and are not reverted; `is_whole`: there is nothing
+    in the way that no change of the history explains."""
+
+    changes: tuple[PastChange, ...]
+    gone: Parts
+    back: Parts
+    dependents: tuple[PastChange, ...]
+    is_whole: bool
+
+
+def slot_of(element: Element) -> Slot:
+    kind = type(element)
+    names = (*_SLOT_FIELDS, *_MORE_FIELDS.get(kind, ()))
+    return (kind, descriptor_of(element), *(getattr(element, name, None) for name in names))
+
+
+def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal:
+    """Reverts the first change of the history, and with `cascade` those that depend on it."""
+    known = [_parts_of(change) for change in history]
+    chosen = {0}
+    while True:
+        wanted, blamed = _take_out(now, [known[n] for n in sorted(chosen, reverse=True)], known)
+        found = blamed - chosen
+        if not cascade or not found:
+            break
+        chosen |= found
+    gone = {e: s for e, s in now.items() if wanted.get(e) is not s}
+    back = {e: s for e, s in wanted.items() if now.get(e) is not s}
+    reverted = tuple(known[n].change for n in sorted(chosen, reverse=True))
+    return Reversal(reverted, gone, back, tuple(known[n].change for n in sorted(found)), blamed <= found)
+
+
+def _parts_of(change: PastChange) -> ChangedParts:
+    came: dict[Element, State] = {}
+    went: dict[Element, State] = {}
+    for before, after in change.versions:
+        was, now = _parts(before), _parts(after)
+        came |= {e: s for e, s in now.items() if was.get(e) is not s}
+        went |= {e: s for e, s in was.items() if now.get(e) is not s}
+    return ChangedParts(change, came, went)
+
+
+def _parts(descriptor: Descriptor | None) -> Parts:
+    """With both ends of a foreign key, which is dropped at both."""
+    if descriptor is None:
+        return {}
+    parts = dict(decompose(at_rest(descriptor)))
+    if isinstance(descriptor, Table):
+        keys = [(e, s) for e, s in parts.items() if isinstance(e, elements.ForeignKeyElement)]
+        parts |= {elements.ForeignKeyParent(k.parent_id, k.table_id, k.constraint_id): s for k, s in keys}
+    return parts
+
+
+def _take_out(
+    now: Parts, newest_first: Sequence[ChangedParts], known: Sequence[ChangedParts]
+) -> tuple[dict[Element, State], set[int]]:
+    """What is left of the definitions, and the numbers of the changes that what is in the way comes from."""
+    wanted, slots = dict(now), {slot_of(element) for element in now}
+    blamed: set[Slot] = set()
+    for parts in newest_first:
+        for element, state in parts.came.items():
+            if wanted.get(element) is state:
+                del wanted[element]
+                slots.discard(slot_of(element))
+            elif not isinstance(element, _LABELS) or slot_of(element) in slots:
+                blamed.add(slot_of(element))
+        for element, state in parts.went.items():
+            if slot_of(element) in slots:
+                blamed.add(slot_of(element))
+            else:
+                wanted[element] = state
+                slots.add(slot_of(element))
+    lost = _lost(now, wanted)
+    for element in [e for e in wanted if e in now and lost.is_needed_by(e)]:
+        if isinstance(element, _LABELS):
+            del wanted[element]
+        else:
+            blamed.add(slot_of(element))
+    blamed |= {slot_of(element) for element in _colliding(now, wanted)}
+    touched = [{slot_of(e) for e in (*parts.came, *parts.went)} for parts in known]
+    # The newest one that has done something to the element.
+    return wanted, {max((n for n, slots in enumerate(touched) if slot in slots), default=0) for slot in blamed}
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """What is no longer there for others to refer to."""
+
+    descriptors: frozenset[DescriptorId]
+    columns: frozenset[tuple[TableId, ColumnId]]
+    indexes: frozenset[tuple[TableId, IndexId]]
+
+    def is_needed_by(self, element: Element) -> bool:
+        if descriptor_of(element) in self.descriptors or self._has_lost_reference(element):
+            return True
+        table_id = getattr(element, "table_id", None)
+        own = [*getattr(element, "column_ids", ()), getattr(element, "column_id", None)]
+        used = [(table_id, column_id) for column_id in own]
+        match element:
+            case elements.ViewQuery(column_uses=uses):
+                used += uses
+            case elements.ForeignKeyElement(parent_id=parent_id, parent_index_id=index_id):
+                return (parent_id, index_id) in self.indexes or not self.columns.isdisjoint(used)
+            case elements.Comment(descriptor_id=id_, part=part) if part is not None:
+                return (id_, part[1]) in self.columns or (id_, part[1]) in self.indexes
+            case _:
+                pass
+        return not self.columns.isdisjoint(used)
+
+    def _has_lost_reference(self, element: Element) -> bool:
+        if isinstance(element, elements.ViewQuery):
+            return not self.descriptors.isdisjoint(element.relation_ids)
+        if isinstance(element, elements.ForeignKeyElement):
+            return element.parent_id in self.descriptors
+        reference = SPECS[type(element)].refers
+        held = getattr(element, reference.field, None) if reference is not None else None
+        ids: Collection[object] = held if isinstance(held, tuple) else (held,)
+        return not self.descriptors.isdisjoint(ids)
+
+
+def _lost(now: Parts, wanted: Parts) -> _Lost:
+    gone = [element for element in now if element not in wanted]
+    columns = [e for e in gone if isinstance(e, elements.ColumnElement)]
+    indexes = [e for e in gone if isinstance(e, elements.AnyIndex)]
+    return _Lost(
+        frozenset(descriptor_of(e) for e in gone if isinstance(e, elements.AnyObject)),
+        frozenset((e.table_id, e.column_id) for e in columns),
+        frozenset((e.table_id, e.index_id) for e in indexes),
+    )
+
+
+def _colliding(now: Parts, wanted: Parts) -> Iterator[Element]:
+    """Elements of now that have a name which comes back."""
+    back = {name for element in wanted if element not in now and (name := _name(element)) is not None}
+    yield from (e for e in wanted if e in now and _name(e) in back)
+
+
+def _name(element: Element) -> tuple[object, ...] | None:
+    match element:
+        case elements.ColumnName(table_id=table_id, name=name):
+            return ("column", table_id, name)
+        case elements.ConstraintName(table_id=table_id, name=name):
+            return ("constraint", table_id, name)
+        case elements.NamespaceElement(database=database, schema=schema, name=name):
+            return ("object", database, schema, name)
+        case _:
+            return None

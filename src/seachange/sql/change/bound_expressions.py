@@ -1,0 +1,145 @@
+"""Expressions of a definition, bound to the columns of its table: their types decide what operators mean, and whether
+an expression is valid at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model import statements
+from seachange.model.relation import RelationName
+from seachange.sql.bind.query import bind_tree
+from seachange.sql.bind.scope import BoundColumn
+from seachange.sql.bind.types import BoundType, array_type, bound
+from seachange.sql.compile.bound_catalog import PortCatalog, relation_columns
+from seachange.sql.compile.template import fold_names
+from seachange.sql.ddl.expression import RowCatalog, bind_expression
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.text.tokens import split_script
+from seachange.sql.text.tree import parse_tree
+from seachange.storage.plan import quote
+
+_T = TypeVar("_T")
+
+
+def bind_definitions(statement: statements.DdlStatement, port: TransactionPort) -> statements.DdlStatement:
+    """The statement with its expressions translated by types."""
+    catalog = PortCatalog(port)
+    match statement:
+        case statements.CreateTable():
+            binder = _Binder(RowCatalog(_defined(statement.columns, catalog), catalog))
+            return replace(statement, columns=binder.columns(statement.columns), rules=binder.rules(statement.rules))
+        case statements.CreateIndex():
+            known = _known(statement.table, port)
+            if known is None:
+                return statement
+            binder = _Binder(RowCatalog(known, catalog))
+            keys = tuple(key if isinstance(key, str) else binder.bind(key) for key in statement.columns)
+            return replace(statement, columns=keys, where=binder.bind(statement.where))
+        case statements.CreateView():
+            return replace(statement, query=_without_stars(statement.query, catalog))
+        case statements.AlterTable():
+            return _bind_actions(statement, port, catalog)
+        case _:
+            return statement
+
+
+def _without_stars(query: str, catalog: PortCatalog) -> str:
+    """The columns for each star over a view, which may get more columns later; those of tables are known by their
+    ids."""
+    (raw,) = split_script(query)
+    stars = bind_tree(fold_names(parse_tree(raw)), catalog).found.stars
+    text = raw.text
+    if not catalog.has_views:
+        return query
+    for node, names in sorted(stars, key=lambda star: _place(star[0])[0], reverse=True):
+        start, end = _place(node)
+        if names and end > start:
+            shown = ", ".join(".".join(quote(part) for part in name if part) for name in names)
+            text = text[:start] + shown + text[end:]
+    return text
+
+
+def _place(node: exp.Expr) -> tuple[int, int]:
+    places = [(each.meta["start"], each.meta["end"] + 1) for each in node.walk() if "start" in each.meta]
+    return (min(start for start, _ in places), max(end for _, end in places)) if places else (0, 0)
+
+
+def _bind_actions(
+    statement: statements.AlterTable, port: TransactionPort, catalog: PortCatalog
+) -> statements.AlterTable:
+    before = _known(statement.table, port)
+    if before is None:
+        return statement
+    added = [action.column for action in statement.actions if isinstance(action, statements.AddColumn)]
+    changed = {action.name for action in statement.actions if isinstance(action, statements.AlterColumnType)}
+    now = [replace(column, type=None) if column.name in changed else column for column in before]
+    old = _Binder(RowCatalog(before, catalog))
+    new = _Binder(RowCatalog([*now, *_defined(added, catalog)], catalog))
+    return replace(statement, actions=tuple(_bind_action(action, old, new) for action in statement.actions))
+
+
+def _bind_action(action: statements.AlterAction, old: _Binder, new: _Binder) -> statements.AlterAction:
+    match action:
+        case statements.AddColumn():
+            (column,) = new.columns([action.column])
+            return replace(action, column=column, rules=new.rules(action.rules))
+        case statements.AlterColumnType():
+            return replace(action, using=old.bind(action.using))
+        case statements.SetDefault():
+            return replace(action, default=new.bind(action.default))
+        case statements.SetExpression():
+            return replace(action, expression=new.bind(action.expression))
+        case statements.AddConstraint(constraint=statements.CheckDefinition() as check):
+            return replace(action, constraint=new.rules([check])[0])
+        case _:
+            return action
+
+
+class _Binder:
+    def __init__(self, row: RowCatalog) -> None:
+        self._row = row
+
+    def bind(self, definition: _T) -> _T:
+        """What is no expression, or was made of a stored one, stays as it is."""
+        if not isinstance(definition, statements.ExpressionDefinition) or definition.written is None:
+            return definition
+        return bind_expression(definition.written, self._row)  # type: ignore[return-value]
+
+    def columns(self, columns: Sequence[statements.ColumnDefinition]) -> tuple[statements.ColumnDefinition, ...]:
+        return tuple(
+            replace(column, default=self.bind(column.default), generated=self.bind(column.generated))
+            for column in columns
+        )
+
+    def rules(self, rules: Sequence[statements.RuleDefinition]) -> tuple[statements.RuleDefinition, ...]:
+        return tuple(self._rule(rule) for rule in rules)
+
+    def _rule(self, rule: statements.RuleDefinition) -> statements.RuleDefinition:
+        if not isinstance(rule, statements.CheckDefinition) or rule.written is None:
+            return rule
+        found = bind_expression(rule.written, self._row)
+        return replace(rule, pieces=found.pieces, columns=found.columns)
+
+
+def _defined(columns: Sequence[statements.ColumnDefinition], catalog: PortCatalog) -> list[BoundColumn]:
+    return [BoundColumn(column.name, _type(column.type, catalog)) for column in columns]
+
+
+def _type(type_: statements.ColumnType, catalog: PortCatalog) -> BoundType | None:
+    if not isinstance(type_, statements.UserType):
+        return bound(type_)
+    element = catalog.user_type(type_.name.schema, type_.name.name)
+    return array_type(element) if type_.is_array and element is not None else element
+
+
+def _known(name: RelationName, port: TransactionPort) -> list[BoundColumn] | None:
+    """None for a table that does not exist: the statement fails for that, or does nothing."""
+    try:
+        return list(relation_columns(port.names.table(name.schema, name.name)) or ())
+    except errors.Error:
+        return None

@@ -1,0 +1,285 @@
+"""Translation by type: operators, calls and constants whose DuckDB form depends on the types that the binder has
+determined. What it found is noted at the nodes, so that it stays with the copies of which a statement's queries are
+made.
+
+**Invariant:** where a type is not known, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from seachange.sql.bind.calls import arguments
+from seachange.sql.bind.expressions import Expressions, Operation
+from seachange.sql.bind.sorting import ORDER_BY
+from seachange.sql.bind.types import BoundType
+from seachange.sql.translate.mapped.trees import IS_JSON, call, number
+from seachange.storage.duck_functions import PREFIX
+from seachange.values.types import SqlType
+
+# Keys of `meta`: of an operator or call; of a constant or parameter that has got its type from its place; of a source
+# that is used as a value, with the names of its columns.
+OPERATION: Final = "operation"
+BECOMES: Final = "becomes"
+ROW: Final = "row"
+_SPECIAL: Final = frozenset({"jsonb", "json", "bpchar", "interval", "bytea", "int2"})
+_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone"})
+_BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
+_INTERVAL: Final = exp.DataType.build("INTERVAL", dialect="duckdb")
+_UTC: Final = "UTC"
+# Categories of types that `||` shows by itself: strings, constants, and addresses.
+_TEXTUAL: Final = frozenset({"S", "X", "I"})
+# A zone with a fixed offset, which is west of Greenwich if it is positive.
+_OFFSET: Final = re.compile(r"(?:[A-Za-z]{3,}|<[^>]*>)?([+-])(\d{1,2})(?::?(\d\d))?(?::(\d\d))?")
+_ORDERED: Final = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+
+
+def note_types(found: Expressions, labels: bool = True) -> None:
+    """What is noted already is kept: parts of a statement are bound again without what surrounds them. `labels`:
+    whether constants become values of enum types; definitions keep their texts."""
+    for node, operation in found.operations:
+        if OPERATION not in node.meta and (operation.name in _ALWAYS or any(map(_is_special, _types(operation)))):
+            node.meta[OPERATION] = operation
+    for node, type_ in found.converted:
+        if BECOMES not in node.meta and _is_special(type_) and (labels or not _has_labels(type_)):
+            node.meta[BECOMES] = type_
+    for node, columns in found.rows:
+        if ROW not in node.meta and columns is not None:
+            node.meta[ROW] = [column.name for column in columns]
+
+
+def _types(operation: Operation) -> tuple[BoundType | None, ...]:
+    return (*operation.given, *operation.taken)
+
+
+def _is_special(type_: BoundType | None) -> bool:
+    return type_ is not None and (type_.name in _SPECIAL or type_.is_array or type_.is_enum)
+
+
+def _has_labels(type_: BoundType) -> bool:
+    return "enum:" in type_.name
+
+
+def translate_by_type(tree: exp.Expr) -> exp.Expr:
+    """From the inside out. The root is a statement, which has no type."""
+    for node in reversed(list(tree.walk(bfs=True))):
+        if not node._meta:
+            continue
+        operation, type_, row = node.meta.get(OPERATION), node.meta.get(BECOMES), node.meta.get(ROW)
+        made: exp.Expr | None = None
+        if operation is not None:
+            made = _translate(node, operation)
+        elif type_ is not None:
+            made = _convert(node, type_)
+        elif row is not None and _is_result(node):
+            made = exp.Tuple(expressions=[exp.column(name, table=node.name, quoted=True) for name in row])
+        if made is not None and made is not node:
+            node.replace(made)
+    return tree
+
+
+def _is_result(node: exp.Expr) -> bool:
+    """Whether it is a column of the statement's result."""
+    query = node.parent.parent if isinstance(node.parent, exp.Alias) else node.parent
+    return isinstance(query, exp.Select) and (query.parent is None or isinstance(query.parent, exp.SetOperation))
+
+
+def _convert(node: exp.Expr, type_: BoundType) -> exp.Expr | None:
+    """Labels of enum types are converted when the types are known (`compile/type_holes.py`)."""
+    if isinstance(node, exp.Parameter):
+        return exp.cast(node.copy(), _data_type(type_)) if type_.name in ("interval", "jsonb") else None
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return None
+    if type_.name == "bpchar":
+        node.set("this", node.name.rstrip(" "))
+        return None
+    if _has_labels(type_) or type_.declared is None or type_.name in ("int2", "json"):
+        return None
+    return exp.cast(node.copy(), _data_type(type_))
+
+
+def _data_type(type_: BoundType) -> exp.DataType:
+    return _INTERVAL.copy() if type_.name == "interval" else _written(type_.declared)
+
+
+def _written(type_: SqlType | None) -> exp.DataType:
+    return exp.DataType.build(str(type_.unmodified if type_ is not None else "text"), dialect="postgres")
+
+
+def _translate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    translate = _BY_OPERATOR.get(operation.name)
+    made = translate(node, operation) if translate is not None else None
+    if made is None:
+        _mark_documents(node, operation)
+    return made
+
+
+def _concatenate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """Of arrays, documents, bytes or texts."""
+    if not isinstance(node, exp.DPipe):
+        return None
+    sides = [node.this, node.expression]
+    result = operation.result
+    if result is None:
+        return None
+    if result.is_array:
+        lists = [
+            side if taken is not None and taken.is_array else call("list_value", side)
+            for side, taken in zip(sides, operation.taken, strict=True)
+        ]
+        return call(PREFIX + "joined", *lists)
+    if result.name == "text":
+        for key, given in zip(("this", "expression"), operation.given, strict=True):
+            if given is not None and given.category not in _TEXTUAL:
+                node.set(key, call(PREFIX + "text", node.args[key]))
+    return None
+
+
+def _shift(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """Bits that leave the number are lost, and the distance is one within it."""
+    bits = _BITS.get(operation.result.name) if operation.result is not None else None
+    if bits is None or not isinstance(node, exp.BitwiseLeftShift | exp.BitwiseRightShift):
+        return None
+    name = "shifted_left" if isinstance(node, exp.BitwiseLeftShift) else "shifted_right"
+    made = call(PREFIX + name, node.this, node.expression, number(bits))
+    return exp.cast(made, _written(operation.result.declared if operation.result is not None else None))
+
+
+def _calculate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """DuckDB gives a number that is written out the type of the other operand, where PostgreSQL has an integer."""
+    if isinstance(node, exp.Div) and operation.result is not None and operation.result.name == "interval":
+        return _divide_interval(node)
+    if operation.result is None or operation.result.name != "int4" or not isinstance(node, exp.Binary):
+        return None
+    for other, given in zip(("expression", "this"), operation.given, strict=True):
+        if given is not None and given.name == "int2" and isinstance(_bare(node.args[other]), exp.Literal):
+            node.set(other, exp.cast(node.args[other].copy(), exp.DType.INT))
+    return None
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren | exp.Neg):
+        node = node.this
+    return node
+
+
+def _divide_interval(node: exp.Expr) -> exp.Expr:
+    made = call(PREFIX + "divided_interval", exp.cast(node.this.copy(), exp.DType.TEXT), _double(node.expression))
+    return exp.cast(made, _INTERVAL.copy())
+
+
+def _double(node: exp.Expr) -> exp.Expr:
+    return exp.cast(node.copy(), exp.DType.DOUBLE)
+
+
+def _compare(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """Documents are ordered by their values; a label is compared by its place."""
+    if "jsonb" not in {type_.name for type_ in operation.taken if type_ is not None}:
+        return None
+    if isinstance(node, _ORDERED):
+        _order_all(node, ("this", "expression", "low", "high"))
+    elif isinstance(node, exp.In):
+        _order_all(node, ("this",))
+        node.set("expressions", [_ordering(item) for item in node.expressions])
+    return None
+
+
+def _order_all(node: exp.Expr, keys: tuple[str, ...]) -> None:
+    for key in keys:
+        if isinstance(node.args.get(key), exp.Expr):
+            node.set(key, _ordering(node.args[key]))
+
+
+def _ordering(node: exp.Expr) -> exp.Expr:
+    """What orders documents, and distinguishes those that are not equal."""
+    is_ordered = isinstance(node, exp.Anonymous) and node.name == PREFIX + "json_order"
+    return node if is_ordered else call(PREFIX + "json_order", exp.cast(node.copy(), exp.DType.TEXT))
+
+
+def _sort(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    if operation.given[0] is None or operation.given[0].name != "jsonb" or not isinstance(node, exp.Ordered):
+        return None
+    value = node.this
+    if isinstance(value, exp.Literal):
+        query = node.find_ancestor(exp.Select, exp.SetOperation)
+        place = int(value.name) - 1 if value.name.isdigit() else -1
+        if not isinstance(query, exp.Select) or query.is_star or not 0 <= place < len(query.expressions):
+            return None
+        value = query.expressions[place].unalias()
+    node.set("this", _ordering(value))
+    return None
+
+
+def _mark_documents(node: exp.Expr, operation: Operation) -> None:
+    """Operators of documents are told by their operands."""
+    if not isinstance(node, exp.Binary):
+        return
+    operands = [node.args.get("this"), node.args.get("expression")]
+    for key, operand, taken in zip(("this", "expression"), operands, operation.taken, strict=False):
+        if taken is None or taken.name != "jsonb" or not isinstance(operand, exp.Expr):
+            continue
+        if isinstance(operand, exp.Column | exp.Paren):
+            operand.meta[IS_JSON] = True
+        elif not isinstance(operand, exp.Literal | exp.Cast | exp.Parameter):
+            marked = exp.Paren(this=operand.copy())
+            marked.meta[IS_JSON] = True
+            node.set(key, marked)
+
+
+def _match(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    if operation.given and isinstance(node.this, exp.Expr):
+        node.set("this", _padded(node.this, operation.given[0]))
+    return None
+
+
+def _pad_arguments(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    for argument, given in zip(list(arguments(node)), operation.given, strict=False):
+        padded = _padded(argument, given)
+        if padded is not argument:
+            argument.replace(padded)
+    return None
+
+
+def _padded(node: exp.Expr, type_: BoundType | None) -> exp.Expr:
+    """Values of char are kept without the spaces at their ends."""
+    if type_ is None or type_.name != "bpchar" or type_.declared is None or not type_.declared.length:
+        return node
+    return call("rpad", node, number(type_.declared.length), exp.Literal.string(" "))
+
+
+def _at_zone(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """AT TIME ZONE with an interval, or with an offset as POSIX writes them."""
+    zone, moment = (node.args["zone"], node.this) if isinstance(node, exp.AtTimeZone) else node.expressions
+    offset: exp.Expr = zone
+    if operation.given[0] is None or operation.given[0].name != "interval":
+        found = _OFFSET.fullmatch(zone.name.strip()) if isinstance(zone, exp.Literal) else None
+        if found is None:
+            return None
+        sign, hours, minutes, seconds = found.groups()
+        count = int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+        offset = exp.cast(exp.Literal.string(f"{count if sign == '-' else -count} seconds"), _INTERVAL.copy())
+    utc = exp.Literal.string(_UTC)
+    given = exp.paren(moment.copy())
+    if operation.result is not None and operation.result.name == "timestamp":
+        local = exp.AtTimeZone(this=given, zone=utc)
+        return exp.paren(exp.Add(this=local, expression=exp.paren(offset.copy())))
+    if operation.result is not None and operation.result.name == "timestamptz":
+        return exp.AtTimeZone(this=exp.paren(exp.Sub(this=given, expression=exp.paren(offset.copy()))), zone=utc)
+    return None
+
+
+_Translate = Callable[[exp.Expr, Operation], exp.Expr | None]
+_BY_OPERATOR: Final[Mapping[str, _Translate]] = {
+    "||": _concatenate,
+    **dict.fromkeys(("<<", ">>"), _shift),
+    **dict.fromkeys(("+", "-", "*", "/", "%"), _calculate),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _compare),
+    **dict.fromkeys(("~~", "~~*", "~", "~*"), _match),
+    **dict.fromkeys(("octet_length", "concat", "concat_ws", "format"), _pad_arguments),
+    "timezone": _at_zone,
+    ORDER_BY: _sort,
+}

@@ -1,0 +1,10 @@
+CREATE TYPE greeting AS ENUM ('hello', 'howdy', 'hi');
+CREATE TYPE farewell AS ENUM ('hello', 'bye');
+CREATE TABLE dl (id int PRIMARY KEY, path text);
+INSERT INTO dl VALUES (1, '/srv/a'), (2, '/home/b'), (3, '/var/c');
+CREATE TABLE ar (id int PRIMARY KEY, a int[], t text[]);
+INSERT INTO ar VALUES (1, '{1,2}', '{x,z}'), (2, NULL, '{}');
+CREATE TABLE vals (id int PRIMARY KEY, s smallint, i int, b bigint, n numeric(10,2), r real, d double precision, e interval, c char(5), v varchar(5), t text, j json, jb jsonb, g greeting, f farewell, dt date, tm time, ts timestamp, tz timestamptz, u uuid, by bytea, bo boolean);
+INSERT INTO vals VALUES (1, 30000, 7, 9, 1.50, 1.5, 2.5, '1 day 02:00', 'a', 'ab', 'abc', '{"a": 1,"b":[1,  2]}', '{"a": {"b": 1}}', 'howdy', 'bye', '2024-01-05', '10:00', '2024-01-05 10:00', '2024-01-05 10:00+00', '00000000-0000-0000-0000-000000000001', '\xa7', true), (2, -5, -42, 10, 20, 0, 1, '-3 hours', 'b  ', 'b', 'b ', '[1, 2]', '10', 'hello', 'hello', NULL, NULL, NULL, NULL, NULL, NULL, false), (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2', 'hi', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+CREATE TABLE vb (id int PRIMARY KEY, what text);
+INSERT INTO vb VALUES (1, 'one');

@@ -1,0 +1,297 @@
+"""REVERT CHANGE: a published change is reverted while rows are written, and what was written since stays."""
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from seachange import errors
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from tests.support.databases import MakePlace, catalog_kind, place_for
+from tests.support.judge import inspect
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+__all__ = ["MakePlace", "catalog_kind", "place_for"]
+
+pytestmark = pytest.mark.either_catalog
+
+DEFINITIONS = (
+    """select table_name, column_name, data_type, column_default, is_nullable from information_schema.columns
+       where table_schema = 'public' order by table_name, ordinal_position""",
+    "select indexname, indexdef from pg_indexes where schemaname = 'public' order by 1",
+    "select conname, contype, pg_get_constraintdef(oid) from pg_constraint order by 1, 2",
+    "select relname, relkind, obj_description(oid), col_description(oid, 2) from pg_class where relnamespace = 2200"
+    " order by 1",
+    "select typname from pg_type where typnamespace = 2200 order by 1",
+    "select grantee, table_name, privilege_type from information_schema.table_privileges order by 1, 2, 3",
+)
+# Each is reverted over rows; the table, its view and its parent are as before then.
+REVERTED = [
+    "alter table item rename column a to amount",
+    "alter table item rename to thing",
+    "alter table item alter column a set default 5",
+    "alter table item alter column b drop default",
+    "alter table item alter column a set not null",
+    "alter table item alter column b drop not null",
+    "create index item_a on item (a)",
+    "create unique index item_u on item (id, b)",
+    "drop index item_low",
+    "alter table item add constraint big check (a < 100000)",
+    "alter table item drop constraint positive",
+    "alter table item drop constraint item_parent_fkey",
+    "alter table parent drop constraint parent_code_key cascade",
+    "alter table item add column z int default 7",
+    "alter table item add column z int, add constraint z_one check (z is null or z = 1)",
+    "comment on column item.a is 'the amount'",
+    "grant select on item to public",
+    "drop view seen",
+    "create view other as select b from item",
+    "create sequence numbers",
+    "create table fresh (id int primary key)",
+    "drop table alone",
+    "create type mood as enum ('sad', 'ok')",
+]
+
+
+def prepare(place: Place) -> None:
+    with closing(open_node(place.data, place.catalog)) as node, closing(Session(node)) as session:
+        for sql in (
+            "create table parent (id int primary key, code int unique)",
+            """create table item (id int primary key, a int, b text not null default 'none', parent int references
+               parent (code), constraint positive check (a >= 0))""",
+            "create table alone (id int primary key, v text)",
+            "insert into parent select i, i from generate_series(1, 9) g(i)",
+            "insert into item select i, i * 10, 'b' || i, i % 9 + 1 from generate_series(1, 60) g(i)",
+            "insert into alone select i, 'v' || i from generate_series(1, 30) g(i)",
+            "create index item_low on item (lower(b)) where a > 0",
+            "create view seen as select id, a from item",
+            "comment on constraint positive on item is 'never less'",
+        ):
+            session.execute(sql)
+
+
+@pytest.fixture
+def node(place_for: MakePlace) -> Iterator[Node]:
+    place = place_for("data", prepare)
+    with closing(open_node(place.data, place.catalog)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(node: Node) -> Iterator[Session]:
+    with closing(Session(node)) as opened:
+        yield opened
+
+
+def ask(session: Session, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in session.execute(sql).rows]
+
+
+def last_change(session: Session) -> int:
+    return int(ask(session, "select max(id) from seachange.changes")[0][0])
+
+
+def change(session: Session, sql: str) -> int:
+    session.execute(sql)
+    return last_change(session)
+
+
+def definitions(session: Session) -> list[list[tuple[Any, ...]]]:
+    return [ask(session, sql) for sql in DEFINITIONS]
+
+
+def refuse(session: Session, sql: str, error: type[errors.Error]) -> errors.Error:
+    with pytest.raises(error) as caught:
+        session.execute(sql)
+    return caught.value
+
+
+@pytest.mark.parametrize("sql", REVERTED)
+def test_reverted_change_leaves_the_definitions_and_rows_as_they_were(session: Session, node: Node, sql: str):
+    before, rows = definitions(session), ask(session, "select * from item order by id")
+    id_ = change(session, sql)
+    assert definitions(session) != before
+    changed = definitions(session)
+    session.execute(f"explain (ddl) revert change {id_}")
+    assert definitions(session) == changed
+    session.execute(f"revert change {id_}")
+    assert definitions(session) == before
+    assert ask(session, "select * from item order by id") == rows
+    assert ask(session, "select count(*) from alone") == [(30,)]
+    assert inspect(node) == []
+    # The revert is a change itself.
+    assert ask(session, f"select statement from seachange.changes where id = {last_change(session)}") == [
+        (f"revert change {id_}",)
+    ]
+    if "add column" in sql:
+        # Its values, which rows may have, are not brought back.
+        refuse(session, f"revert change {last_change(session)}", errors.FeatureNotSupported)
+    else:
+        session.execute(f"revert change {last_change(session)}")
+        assert definitions(session) == changed
+
+
+class Writer:
+    """Writes rows of its own with a session of its own, until it is stopped; `rows` are those that it should find."""
+
+    def __init__(self, node: Node, first: int, seed: int) -> None:
+        self.rows: dict[int, str] = {}
+        self.written = 0
+        self._first = first
+        self._dice = random.Random(seed)
+        self._session = Session(node)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._problem: Exception | None = None
+
+    def __enter__(self) -> "Writer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._session.close()
+        if self._problem is not None:
+            raise self._problem
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._write()
+                self.written += 1
+        except Exception as problem:  # noqa: BLE001 - raised where the writer ends
+            self._problem = problem
+
+    def _write(self) -> None:
+        """The columns that every version has."""
+        key, text = self._first + self._dice.randrange(40), f"w{self.written}"
+        if key not in self.rows:
+            self._session.execute(f"insert into item (id, b) values ({key}, '{text}')")
+            self.rows[key] = text
+        elif self._dice.random() < 0.6:
+            self._session.execute(f"update item set b = '{text}' where id = {key}")
+            self.rows[key] = text
+        else:
+            self._session.execute(f"delete from item where id = {key}")
+            del self.rows[key]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_written_by_two_sessions_meanwhile_are_kept(node: Node, session: Session, seed: int):
+    dice = random.Random(seed)
+    before, own = definitions(session), dict(ask(session, "select id, b from item"))
+    kept = [
+        sql for sql in REVERTED if "rename to" not in sql and "(a < 100000)" not in sql and "set not null" not in sql
+    ]
+    with Writer(node, 1000, seed) as one, Writer(node, 2000, seed + 100) as two:
+        for sql in dice.sample(kept, 4):
+            written = one.written, two.written
+            id_ = change(session, sql)
+            wait_until(lambda: one.written > written[0] and two.written > written[1], "both to have written")  # noqa: B023
+            session.execute(f"revert change {id_}")
+            assert definitions(session) == before, sql
+    assert dict(ask(session, "select id, b from item")) == own | one.rows | two.rows
+    assert inspect(node) == []
+
+
+def test_later_changes_that_depend_on_it_are_named_and_reverted_by_cascade(session: Session):
+    before = definitions(session)
+    first = change(session, "alter table item add column z int")
+    change(session, "alter table item alter column a set default 9")
+    indexed = change(session, "create index item_z on item (z)")
+    seen = change(session, "create view zs as select z from item")
+    problem = refuse(session, f"revert change {first}", errors.DependentChanges)
+    assert problem.sqlstate == "2BP01"
+    named = str(problem.detail)
+    assert f"change {indexed} (create index item_z on item (z))" in named
+    assert f"change {seen} (create view" in named
+    assert "set default" not in named
+    session.execute(f"revert change {first} cascade")
+    # What does not depend on it stays.
+    session.execute("alter table item alter column a drop default")
+    assert definitions(session) == before
+
+
+def test_rename_that_was_renamed_again_depends(session: Session):
+    before = definitions(session)
+    first = change(session, "alter table item rename column a to amount")
+    second = change(session, "alter table item rename column amount to total")
+    assert f"change {second} " in str(refuse(session, f"revert change {first}", errors.DependentChanges).detail)
+    session.execute(f"revert change {first} cascade")
+    assert definitions(session) == before
+
+
+def test_name_that_was_given_to_another_column_since_depends(session: Session):
+    first = change(session, "alter table item rename column a to amount")
+    second = change(session, "alter table item add column a int")
+    assert f"change {second} " in str(refuse(session, f"revert change {first}", errors.DependentChanges).detail)
+
+
+def test_block_is_reverted_as_one_change_and_in_a_block(session: Session):
+    before = definitions(session)
+    session.execute("begin")
+    session.execute("alter table item rename column b to name")
+    session.execute("create index item_name on item (name)")
+    session.execute("drop view seen")
+    session.execute("commit")
+    id_ = last_change(session)
+    session.execute("begin")
+    session.execute(f"revert change {id_}")
+    assert definitions(session) == before
+    session.execute("rollback")
+    assert definitions(session) != before
+    session.execute(f"revert change {id_}")
+    assert definitions(session) == before
+
+
+def test_constraint_is_validated_again(session: Session):
+    id_ = change(session, "alter table item drop constraint positive")
+    session.execute("insert into item (id, a) values (100, -1)")
+    refuse(session, f"revert change {id_}", errors.Error)
+    assert ask(session, "select count(*) from pg_constraint where conname = 'positive'") == [(0,)]
+    session.execute("delete from item where id = 100")
+    session.execute(f"revert change {id_}")
+    assert refuse(session, "insert into item (id, a) values (100, -1)", errors.CheckViolation).sqlstate == "23514"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table item drop column a cascade",
+        "alter table alone alter column id type bigint",
+        "alter table alone alter column v type int using 1",
+        "alter table item alter primary key using columns (id, b)",
+        "truncate item",
+        "alter table item add column r double precision default random()",
+        "drop table parent cascade",
+        "create database elsewhere",
+    ],
+)
+def test_what_cannot_be_reverted_yet_is_refused(session: Session, sql: str):
+    id_ = change(session, sql)
+    changed = definitions(session)
+    assert refuse(session, f"revert change {id_}", errors.FeatureNotSupported).hint
+    assert definitions(session) == changed
+
+
+def test_only_the_owner_reverts_a_change(session: Session):
+    id_ = change(session, "alter table item add column z int")
+    session.execute("create role guest")
+    session.execute("grant select on item to guest")
+    session.execute("set role guest")
+    assert refuse(session, f"revert change {id_}", errors.InsufficientPrivilege).sqlstate == "42501"
+
+
+def test_change_that_does_not_exist_or_is_no_longer_kept(session: Session, node: Node):
+    assert refuse(session, "revert change 999999", errors.UndefinedObject).sqlstate == "42704"
+    id_ = change(session, "alter table item add column z int")
+    session.execute("insert into item (id) values (200)")
+    node.collect_garbage(retention_us=0)
+    assert refuse(session, f"revert change {id_}", errors.Error).sqlstate == "72000"
