@@ -33,6 +33,8 @@ class Lake:
             self.session.execute(statement)
 
     def table(self, name: str = "t") -> Table:
+        # Another node may have created it.
+        self.node.epoch.catch_up()
         return self.node.epoch.schemas.newest.within().by_name["public", name]
 
     def export(self, name: str = "t") -> Exported:
