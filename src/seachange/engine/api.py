@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
+
+import pyarrow as pa
 
 from seachange import errors
 from seachange.engine.database.opening import acquire_node, release_node
@@ -15,11 +18,13 @@ from seachange.engine.dataframes.dataframe_read import DataFrame, SparkSession, 
 from seachange.engine.dataframes.dataframe_write import insert_dataframe
 from seachange.engine.node.node import Node
 from seachange.engine.replica.registry import SnapshotPins
+from seachange.engine.result_arrow import arrow_table, to_pandas, to_polars
 from seachange.engine.session.copy_file import CopyFile, reading, writing
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
 from seachange.runtime.location import find_location
+from seachange.runtime.memory_folder import MemoryFolder
 from seachange.sql.copy.arrow_load import ArrowSource, load_arrow
 from seachange.sql.copy.copy import CopyIn
 from seachange.sql.copy.copy_text import copy_format
@@ -28,6 +33,9 @@ from seachange.sql.text.placeholders import Parameters, number_parameters
 
 # Closed when the interpreter exits, so that a program that forgets to close leaves no epoch behind.
 _open_connections: WeakSet[Connection] = WeakSet()
+
+# The address of a database that is deleted with its connection.
+MEMORY = ":memory:"
 
 Description = list[tuple[str, int, None, None, int | None, int | None, None]]
 
@@ -40,14 +48,21 @@ def connect(
     autocommit: bool = False,
     local: str | PathLike[str] | None = None,
 ) -> Connection:
-    """Opens the database in the folder or object store `data`, creating it if there is none. `catalog` is a URL:
-    sqlite:///... (the default, inside the folder) or postgresql://... `local` is a folder of this machine for the
-    temporary files and the cache of an object store."""
-    node = acquire_node(find_location(data, local), catalog)
+    """Opens the database in the folder or object store `data`, creating it if there is none; ":memory:" is a new one
+    that is deleted when the connection is closed. `catalog` is a URL: sqlite:///... (the default, inside the folder)
+    or postgresql://... `local` is a folder of this machine for the temporary files and the cache of an object
+    store."""
+    memory = _memory_folder(catalog, local) if data == MEMORY else None
     try:
-        connection = Connection(node, user, database, autocommit)
+        node = acquire_node(find_location(data if memory is None else memory.data, local), catalog)
+        try:
+            connection = Connection(node, user, database, autocommit, memory)
+        except BaseException:
+            release_node(node)
+            raise
     except BaseException:
-        release_node(node)
+        if memory is not None:
+            memory.remove()
         raise
     try:
         connection.session.check_login()
@@ -55,6 +70,12 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _memory_folder(catalog: str | None, local: str | PathLike[str] | None) -> MemoryFolder:
+    if catalog is not None or local is not None:
+        raise errors.DataFolderProblem(path=MEMORY, detail="it has neither a catalog nor a folder of its own")
+    return MemoryFolder()
 
 
 class Connection:
@@ -69,8 +90,11 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, node: Node, user: str, database: str, autocommit: bool) -> None:
+    def __init__(
+        self, node: Node, user: str, database: str, autocommit: bool, memory: MemoryFolder | None = None
+    ) -> None:
         self._node = node
+        self._memory = memory
         self._session = Session(node, user, database)
         self._autocommit = autocommit
         self._closed = False
@@ -123,6 +147,8 @@ class Connection:
             self._session.close()
         finally:
             release_node(self._node)
+            if self._memory is not None:
+                self._memory.remove()
 
     def __enter__(self) -> Self:
         return self
@@ -315,6 +341,20 @@ class Cursor:
         start, self._position = self._position, len(rows)
         return list(rows[start:])
 
+    def fetch_arrow(self) -> pa.Table:
+        """The remaining rows as an Arrow table."""
+        rows = self.fetchall()
+        zone = self.connection.session.settings.typed.timezone
+        return arrow_table(replace(self._found(), rows=rows), zone)
+
+    def fetch_df(self) -> Any:
+        """The remaining rows as a pandas DataFrame; needs pandas."""
+        return to_pandas(self.fetch_arrow())
+
+    def fetch_polars(self) -> Any:
+        """The remaining rows as a polars DataFrame; needs polars."""
+        return to_polars(self.fetch_arrow())
+
     def __iter__(self) -> Iterator[Row]:
         while (row := self.fetchone()) is not None:
             yield row
@@ -343,7 +383,10 @@ class Cursor:
         return self.connection.session
 
     def _rows(self) -> Sequence[Row]:
+        return self._found().rows
+
+    def _found(self) -> Result:
         self._open()
         if self._result is None:
             raise errors.NoResult()
-        return self._result.rows
+        return self._result
