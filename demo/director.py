@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
+from demo.place import Place
 from demo.processes import Request, TrafficProcess, Worker
 from demo.scene import Act, Scene
 from demo.story import Scale, Step, rows, steps, tables
@@ -18,7 +18,6 @@ from demo.view import View, open_view
 from demo.watch import Watch
 
 _LOOK_S = 0.1
-_SETTINGS = '[seachange]\nworker = "off"\nnode_expiry = "3s"\n'
 _GOOD = "succeeded"
 _KILL_AFTER_S = 2.0
 # Two of traffic and a worker. A second worker joins when the first has done a job: two Sparks that start at once on a
@@ -27,20 +26,18 @@ _NODES_AT_FIRST = 3
 
 
 class Director:
-    def __init__(self, folder: Path, scale: Scale, seed: int) -> None:
-        self._data = folder / "data"
-        self._log = folder / "worker.log"
+    def __init__(self, place: Place, scale: Scale, seed: int) -> None:
+        self._place = place
+        self._log = place.folder / "worker.log"
         self._scale = scale
         self._seed = seed
         self._workers: list[Worker] = []
         self.scene = Scene(f"Seachange: {scale.accounts:,} accounts", [Act(step) for step in steps(scale)])
 
     def run(self) -> Verdict:
-        self._data.mkdir(parents=True)
-        (self._data / "seachange.toml").write_text(_SETTINGS)
         with ExitStack() as stack:
             view = stack.enter_context(open_view(self.scene))
-            watch = Watch(self._data)
+            watch = Watch(self._place, "director")
             stack.callback(watch.close)
             stack.callback(self._stop_workers)
             self._call_worker("worker A")
@@ -49,7 +46,7 @@ class Director:
                 self._play(watch, view)
             self._stop_workers()
             view.say("the traffic has ended; every index, constraint and row is checked")
-            return judge(self._data, watch, self.scene, self._scale)
+            return judge(self._place, watch, self.scene, self._scale)
 
     def _load(self, watch: Watch, view: View) -> None:
         began = time.monotonic()
@@ -59,9 +56,11 @@ class Director:
 
     @contextmanager
     def _traffic(self, view: View) -> Iterator[None]:
-        target = ("--data", str(self._data))
         samples = self.scene.timeline.samples
-        processes = [TrafficProcess(target, number, self._scale, self._seed, samples) for number in range(2)]
+        processes = [
+            TrafficProcess(self._place.options(f"traffic {number}"), number, self._scale, self._seed, samples)
+            for number in range(2)
+        ]
         try:
             for number, process in enumerate(processes):
                 process.wait_until_ready()
@@ -80,7 +79,7 @@ class Director:
         self.scene.names[str(pid)] = name
 
     def _call_worker(self, name: str) -> None:
-        worker = Worker(self._data, self._log)
+        worker = Worker(self._place.options(name), self._log)
         self._workers.append(worker)
         self._call(worker.pid, name)
 
@@ -113,7 +112,7 @@ class Director:
             thread.join()
 
     def _watch_leases(self, over: threading.Event) -> None:
-        watch = Watch(self._data)
+        watch = Watch(self._place, "leases")
         while not over.wait(_LOOK_S):
             self.scene.note_leases(watch.leases())
         watch.close()
@@ -137,7 +136,7 @@ class Director:
 
     def _run_job(self, act: Act, watch: Watch, view: View) -> None:
         earlier = watch.newest_job()
-        request = Request(self._data, act.step)
+        request = Request(self._place.options("client"), act.step)
         while (number := watch.newest_job()) == earlier:
             request.check()
             time.sleep(_LOOK_S)
@@ -145,6 +144,8 @@ class Director:
         building_since: float | None = None
         while not (job := watch.job(number)).is_over:
             act.job = job
+            for worker in self._workers:
+                worker.check()
             if building_since is None and job.stage == "backfill":
                 building_since = time.monotonic()
             if (

@@ -64,10 +64,11 @@ class TrafficProcess:
 class Worker:
     """`seachange worker`: runs the jobs."""
 
-    def __init__(self, data: Path, log: Path) -> None:
+    def __init__(self, place: Sequence[str], log: Path) -> None:
+        self._log = log
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                seachange_command("worker", "--data", str(data), "--warm"),
+                seachange_command("worker", *place, "--warm"),
                 stdout=file,
                 stderr=file,
                 stdin=subprocess.DEVNULL,
@@ -76,6 +77,10 @@ class Worker:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def check(self) -> None:
+        if self._process.poll() is not None:
+            raise RuntimeError(f"a worker has ended: {self._log.read_text().strip()}")
 
     def kill(self) -> None:
         """With SIGKILL: it cannot clean up."""
@@ -94,13 +99,13 @@ class Request:
     """A short-lived client that requests a change; the job is left to the workers. It may take a while to end, since
     its node expects the work and begins to start Spark."""
 
-    def __init__(self, data: Path, step: Step) -> None:
+    def __init__(self, place: Sequence[str], step: Step) -> None:
         self._step = step
         said = [("seachange.concurrently", "async"), *step.settings]
         commands = [f"set {name} = '{value}'" for name, value in said] + [step.statement]
         arguments = [part for command in commands for part in ("-c", command)]
         self._process = subprocess.Popen(
-            seachange_command("sql", "--data", str(data), "--format", "csv", *arguments),
+            seachange_command("sql", *place, "--format", "csv", *arguments),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

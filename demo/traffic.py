@@ -26,13 +26,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--data", help="the folder of a Seachange database, embedded in this process")
+    parser.add_argument("--catalog", help="its catalog, if it is not in the folder")
+    parser.add_argument("--local", help="the local folder of a database in an object store")
     target.add_argument("--postgresql", help="the address of a PostgreSQL server")
     parser.add_argument("--number", type=int, required=True, help="of this process")
     parser.add_argument("--accounts", type=int, required=True, help="how many were loaded")
     parser.add_argument("--rate", type=int, required=True, help="transactions a second")
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
-    connection = connect(options.data, options.postgresql)
+    connection = connect(options)
     Traffic(connection, options.number, options.accounts, random.Random(f"{options.seed}-{options.number}")).run(
         options.rate
     )
@@ -40,15 +42,15 @@ def main() -> int:
     return 0
 
 
-def connect(data: str | None, postgresql: str | None) -> Any:
+def connect(options: argparse.Namespace) -> Any:
     """Both systems are used through a DB-API connection."""
-    if data is not None:
+    if options.data is not None:
         import seachange  # noqa: PLC0415 - only one of the two is needed
 
-        return seachange.connect(data=data)
+        return seachange.connect(options.data, options.catalog, local=options.local)
     import psycopg  # noqa: PLC0415
 
-    return psycopg.connect(postgresql or "")
+    return psycopg.connect(options.postgresql or "")
 
 
 class Traffic:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
+from demo.place import Place
 from demo.processes import seachange_command
 from demo.scene import Scene
 from demo.story import BALANCE, Scale
@@ -28,13 +28,14 @@ class Verdict:
         return all(finding.is_good for finding in self.findings)
 
 
-def judge(data: Path, watch: Watch, scene: Scene, scale: Scale) -> Verdict:
+def judge(place: Place, watch: Watch, scene: Scene, scale: Scale) -> Verdict:
     timeline = scene.timeline
     transfers = sum(sample.kind == "transfer" and sample.error is None for sample in timeline.samples)
     ((money,),) = watch.ask("select sum(balance) from accounts")
     ((moved,),) = watch.ask("select count(*) from ledger where amount > 0")
     ((strange,),) = watch.ask("select count(*) from accounts where currency <> 'EUR' or opened is null")
-    check = subprocess.run(seachange_command("check", "--data", str(data)), capture_output=True, text=True, check=False)
+    command = seachange_command("check", *place.options("check"), *(["--full"] if place.catalog is not None else []))
+    check = subprocess.run(command, capture_output=True, text=True, check=False)
     told = (check.stdout or check.stderr).strip().splitlines()
     latencies = [sample.ms for sample in timeline.samples]
     expected = scale.accounts * BALANCE

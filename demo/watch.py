@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import seachange
+from demo.place import Place
 
 _JOB = (
     "select status, stage, progress, rows_done, rows_total, eta, waiting_for, error, node"
@@ -45,8 +44,8 @@ class Lease:
 
 
 class Watch:
-    def __init__(self, data: Path) -> None:
-        self._connection = seachange.connect(data=str(data))
+    def __init__(self, place: Place, process: str) -> None:
+        self._connection = place.connect(process)
         self._connection.autocommit = True
         self._cursor = self._connection.cursor()
 
