@@ -1,7 +1,11 @@
 """CALL seachange.import_table: files and tables of other engines become tables."""
 
+import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from seachange import errors
+from seachange.engine.imports.import_folders import ImportFolders
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import inspect
 from tests.iceberg.reading import Lake, in_order, open_lake, read
@@ -153,7 +158,8 @@ def test_only_files_below_the_folders_are_read(lake: Lake, incoming: Path, tmp_p
         if "*" not in str(place):
             with pytest.raises(errors.InsufficientPrivilege, match="not below"):
                 load(lake, "t", "iceberg", place)
-    for place in ("relative.parquet", ""):
+    # Whether a file exists elsewhere is not shown.
+    for place in ("relative.parquet", "", f"{incoming}/*/../../secret.parquet", f"{incoming}/*/../../nothing"):
         with pytest.raises(errors.InvalidParameterValue):
             load(lake, "t", "parquet", place)
     with pytest.raises(errors.InputOutputError, match="no such file"):
@@ -231,6 +237,95 @@ def test_metadata_that_names_other_files_is_refused(tmp_path: Path, incoming: Pa
         broken.write_text("{}")
         with pytest.raises(errors.ImportFailed):
             load(lake, "t", "iceberg", broken)
+
+
+@pytest.mark.parametrize(
+    ("place", "is_allowed"),
+    [
+        ("https://lake.example/catalog/v1/a/namespaces/b/tables/c", True),
+        ("https://lake.example/catalog/../admin/v1/a/namespaces/b/tables/c", False),
+        ("https://lake.example/catalog/%2e%2E/admin/v1/a/namespaces/b/tables/c", False),
+        ("https://lake.example/catalog/%252e%252e/admin/v1/a/namespaces/b/tables/c", False),
+        ("https://lake.example/catalog/v1/a/namespaces/b/tables/%2e%2e%2f%2e%2e", False),
+        ("https://lake.example/catalog/v1/a/namespaces/b/tables/..%5c..", False),
+        ("https://lake.example/catalogue/v1/a/namespaces/b/tables/c", False),
+        ("https://lake.example@elsewhere/catalog/v1/a/namespaces/b/tables/c", False),
+        ("s3://bucket/lake/data/x.parquet", True),
+        ("s3://bucket/other/x.parquet", False),
+        ("file:/etc/passwd", False),
+        ("file://host/etc/passwd", False),
+        ("/srv/incoming/x", True),
+        ("file:///srv/incoming/x", True),
+    ],
+)
+def test_places_that_are_allowed(place: str, is_allowed: bool):
+    folders = ImportFolders(("https://lake.example/catalog", "s3://bucket/lake", "/srv/incoming", "/srv/files"))
+    if is_allowed:
+        folders.check(place)
+    else:
+        with pytest.raises(errors.InsufficientPrivilege):
+            folders.check(place)
+
+
+@pytest.mark.parametrize("ending", ["?x", "#x"])
+def test_metadata_cannot_hide_a_link_behind_what_is_no_path(lake: Lake, incoming: Path, tmp_path: Path, ending: str):
+    """Only the part before it is opened."""
+    (tmp_path / "secret.metadata.json").write_text("{}")
+    (incoming / "link.metadata.json").symlink_to(tmp_path / "secret.metadata.json")
+    with pytest.raises(errors.InsufficientPrivilege):
+        load(lake, "t", "iceberg", f"file://{incoming}/link.metadata.json{ending}/v1.metadata.json")
+
+
+class _Catalog(BaseHTTPRequestHandler):
+    """A REST catalog with one table, whose metadata is in a file."""
+
+    metadata: Path
+    properties: dict[str, str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        content: dict[str, Any] = {"defaults": {}, "overrides": {}}
+        if self.path.endswith("/tables/t"):
+            metadata = json.loads(self.metadata.read_text())
+            metadata["properties"] = {**metadata.get("properties", {}), **self.properties}
+            content = {"metadata-location": str(self.metadata), "metadata": metadata, "config": {}}
+        body = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def serving(metadata: Path, **properties: str) -> Iterator[str]:
+    names = {"metadata": metadata, "properties": properties}
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), type("Catalog", (_Catalog,), names))
+    thread = threading.Thread(target=listener.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.server_address[1]}"
+    finally:
+        listener.shutdown()
+        listener.server_close()
+        thread.join()
+
+
+def test_writers_of_a_table_choose_no_class_of_the_importer(tmp_path: Path, incoming: Path):
+    """Properties of a table reach the program that opens its files."""
+    with open_lake(incoming / "source") as source:
+        source.run("create table t (id int primary key)", "insert into t select i from generate_series(1, 6000) i")
+        exported, rows = source.export(), source.sql()
+    mark = tmp_path / "chosen"
+    chosen = {"py-io-impl": "tests.iceberg.chosen_class.ChosenFileIO", "mark": str(mark), "DEFAULT_SCHEME": "s3"}
+    with (
+        serving(Path(exported.address), **chosen) as uri,
+        open_importing(tmp_path / "data", f"{incoming},{uri}") as lake,
+    ):
+        load(lake, "t", "iceberg", f"{uri}/v1/namespaces/public/tables/t")
+        assert lake.sql() == rows
+    assert not mark.exists()
 
 
 def test_an_import_can_be_cancelled(lake: Lake, incoming: Path):

@@ -1,17 +1,23 @@
-"""Iceberg tables of other programs, opened by pyiceberg. Loaded on first use: the package is optional."""
+"""Iceberg tables of other programs, opened by pyiceberg. Loaded on first use: the package is optional.
+
+**Invariant:** the metadata of a table, which its writers make, chooses neither a class of pyiceberg nor a store: only
+the configuration of this machine and the answers of an allowed catalog do.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ResolveError, RESTError, ValidationError
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable, Table
@@ -26,6 +32,14 @@ PROBLEMS: Final = (
 CATALOG: Final = "seachange"
 _REST = re.compile(r"(https?://[^?#]+?)/v1/(?:([^?#]+)/)?namespaces/([^/?#]+)/tables/([^/?#]+)")
 _METADATA = ".metadata.json"
+# What the answer for a table may add to the options of its catalog: pyiceberg passes on properties that writers of the
+# table have set, too.
+_CREDENTIALS: Final = frozenset(
+    {
+        *("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.region", "client.region"),
+        *("gcs.oauth2.token", "gcs.oauth2.token-expires-at", "adls.sas-token"),
+    }
+)
 
 
 class CheckedFileIO(PyArrowFileIO):
@@ -36,8 +50,24 @@ class CheckedFileIO(PyArrowFileIO):
         self._check_place = check_place
 
     def new_input(self, location: str) -> PyArrowFile:
-        self._check_place(location)
+        # What follows a question mark or a number sign is not part of the path that is opened.
+        scheme, _, path = self.parse_location(location, self.properties)
+        self._check_place(path if scheme == "file" else location)
         return super().new_input(location)
+
+
+class _AllowedCatalog(RestCatalog):
+    """Opens the files of its tables by `CheckedFileIO`, with options that only it and this machine have set."""
+
+    def __init__(self, properties: Mapping[str, str], check_place: Callable[[str], None]) -> None:
+        self._check_place = check_place
+        super().__init__(CATALOG, **properties)
+
+    def _load_file_io(
+        self, properties: Mapping[str, Any] = MappingProxyType({}), location: str | None = None
+    ) -> FileIO:
+        vended = {name: value for name, value in properties.items() if name in _CREDENTIALS}
+        return CheckedFileIO({**self.properties, **vended}, self._check_place)
 
 
 def open_table(source: str, check_place: Callable[[str], None]) -> Table:
@@ -58,10 +88,9 @@ def _load(source: str, check_place: Callable[[str], None]) -> Table:
     uri, prefix, namespace, name = match.groups()
     options = {"type": "rest", "uri": uri, **({} if prefix is None else {"warehouse": unquote(prefix)})}
     configured = {name: str(value) for name, value in (Config().get_catalog_config(CATALOG) or {}).items()}
-    catalog = load_catalog(CATALOG, **{**configured, **options})
-    table = catalog.load_table((*unquote(namespace).split("\x1f"), unquote(name)))
-    files = CheckedFileIO(dict(table.io.properties), check_place)
-    return Table(table.name(), table.metadata, table.metadata_location, files, catalog)
+    catalog = _AllowedCatalog({**configured, **options}, check_place)
+    table: Table = catalog.load_table((*unquote(namespace).split("\x1f"), unquote(name)))
+    return table
 
 
 def _newest_metadata(folder: str, check_place: Callable[[str], None]) -> str:

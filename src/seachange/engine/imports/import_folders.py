@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from seachange import errors
 from seachange.runtime.location import is_url
@@ -35,12 +36,15 @@ class ImportFolders:
         # Whether a file exists elsewhere is not shown either.
         first = min((pattern.find(sign) for sign in _WILD if sign in pattern), default=len(pattern))
         self.check(pattern if first == len(pattern) else os.path.dirname(pattern[:first]) + "/.")
+        if ".." in pattern[first:].split("/"):
+            raise errors.InvalidParameterValue(detail=f'"{pattern}" has .. after a wild card')
         found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
         for path in found:
             self.check(path)
         if not found:
             raise errors.InputOutputError(action="read", file=pattern, detail="no such file")
-        return found
+        # A link that is replaced from now on changes nothing.
+        return [os.path.realpath(path) for path in found]
 
 
 def read_folders(setting: str) -> ImportFolders:
@@ -55,5 +59,10 @@ def local_path(place: str) -> str:
 def _is_below(place: str, folder: str) -> bool:
     place, folder = local_path(place), local_path(folder)
     if is_url(place) or is_url(folder):
-        return ".." not in place.split("/") and place.startswith(folder.rstrip("/") + "/")
-    return os.path.commonpath([os.path.realpath(place), os.path.realpath(folder)]) == os.path.realpath(folder)
+        # Clients decode an address, some of them twice, before they resolve its dots.
+        parts = unquote(unquote(place)).replace("\\", "/").split("/")
+        return not {".", ".."} & {*parts} and place.startswith(folder.rstrip("/") + "/")
+    # A relative place, such as `file:/etc`, may be another one for the program that opens it.
+    return os.path.isabs(place) and os.path.commonpath(
+        [os.path.realpath(place), os.path.realpath(folder)]
+    ) == os.path.realpath(folder)
