@@ -103,8 +103,14 @@ class TableExports:
         if table_id not in self._folders:
             parts = self._parts
             base = parts.files.address.removesuffix(f"/{SEGMENTS}") if is_url(parts.files.address) else parts.data
-            self._folders[table_id] = TableFolder(open_files(f"{base}/{FOLDER}/{table_id}", parts.cache))
+            # What is written is not read again, and another node may delete it: nothing stays in the cache.
+            unkept = replace(parts.cache, bytes_max=0)
+            self._folders[table_id] = TableFolder(open_files(f"{base}/{FOLDER}/{table_id}", unkept))
         return self._folders[table_id]
+
+    def close(self) -> None:
+        for folder in self._folders.values():
+            folder.files.close()
 
     def forget_expired(self) -> None:
         """Deletes the files of tables that were dropped, or are no longer exported, when all of their snapshots have

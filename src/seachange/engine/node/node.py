@@ -183,4 +183,5 @@ class Node:
         try:
             self.parts.catalog.end_node(self.epoch.epoch)
         finally:
+            self.exports.close()
             self.parts.close()
