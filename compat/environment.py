@@ -44,6 +44,14 @@ def iceberg() -> Path:
     return folder / "bin" / "python"
 
 
+@cache
+def iceberg_spark() -> Path:
+    """The interpreter with Spark 3.5 and Iceberg's classes for it."""
+    folder = HOME / "iceberg-spark"
+    _make_once(folder, HERE / "iceberg-spark-requirements.txt", _create_python)
+    return folder / "bin" / "python"
+
+
 def _create_python(folder: Path, requirements: Path) -> None:
     venv.create(folder, clear=True, with_pip=True)
     _run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements])

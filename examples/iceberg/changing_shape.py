@@ -1,10 +1,11 @@
-"""Other engines read a table while it changes its shape, and while it is written to: pyiceberg and DuckDB, each in a
-process of its own, print the same sums as SQL, at the snapshot that they have read.
+"""Other engines read a table while it changes its shape, and while it is written to: pyiceberg, DuckDB and Spark, each
+in a process of its own, print the same sums as SQL, at the snapshot that they have read.
 
-  python examples/iceberg/changing_shape.py [--duckdb PYTHON]
+  python examples/iceberg/changing_shape.py [--duckdb PYTHON] [--spark PYTHON]
 
-PYTHON is the interpreter of an environment with duckdb 1.5.5 and its extensions (compat/iceberg-requirements.txt);
-without it only pyiceberg reads. Exits with 1 if a sum differs.
+PYTHON is the interpreter of an environment with duckdb 1.5.5 and its extensions (compat/iceberg-requirements.txt), or
+with PySpark 3.5 and Iceberg 1.9 (compat/iceberg-spark-requirements.txt); without them only pyiceberg reads. Exits
+with 1 if a sum differs.
 """
 
 import argparse
@@ -136,12 +137,11 @@ def shown_by_sql(connection: psycopg.Connection[Any], snapshot: int) -> dict[str
     return {"snapshot": snapshot, "rows": rows, "sums": dict(zip(columns, map(float, totals), strict=True))}
 
 
-def run(catalog: str, url: str, duckdb: str | None) -> int:
+def run(catalog: str, url: str, others: list[tuple[str, str, str]]) -> int:
     """The number of readings that differ from SQL."""
     with ExitStack() as stack:
         readers = [Reader("pyiceberg", sys.executable, "read_pyiceberg.py", catalog)]
-        if duckdb is not None:
-            readers.append(Reader("DuckDB", duckdb, "read_duckdb.py", catalog))
+        readers += [Reader(name, python, script, catalog) for name, python, script in others]
         for reader in readers:
             stack.callback(reader.close)
         connection = stack.enter_context(psycopg.connect(url, autocommit=True))
@@ -173,9 +173,11 @@ def run(catalog: str, url: str, duckdb: str | None) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--duckdb", metavar="PYTHON")
+    parser.add_argument("--spark", metavar="PYTHON")
     arguments = parser.parse_args()
+    others = [("DuckDB", arguments.duckdb, "read_duckdb.py"), ("Spark", arguments.spark, "read_spark.py")]
     with tempfile.TemporaryDirectory() as data, serving(data) as (url, catalog):
-        return 1 if run(catalog, url, arguments.duckdb) else 0
+        return 1 if run(catalog, url, [other for other in others if other[1] is not None]) else 0
 
 
 if __name__ == "__main__":

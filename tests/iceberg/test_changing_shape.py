@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from compat.environment import ROOT, Unavailable, iceberg
+from compat.environment import ROOT, Unavailable, iceberg, iceberg_spark
 
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed (make setup)")
 
@@ -30,3 +30,13 @@ def test_duckdb_prints_the_sums_of_sql():
         pytest.skip(f"DuckDB's extensions for Iceberg are not available: {problem}")
     readings = run("--duckdb", str(python))
     assert len([line for line in readings if "DuckDB" in line]) == 11
+
+
+@pytest.mark.slow
+def test_spark_prints_the_sums_of_sql():
+    try:
+        python = iceberg_spark()
+    except Unavailable as problem:
+        pytest.skip(f"Spark 3.5 with Iceberg is not available: {problem}")
+    readings = run("--spark", str(python))
+    assert len([line for line in readings if "Spark" in line]) == 11

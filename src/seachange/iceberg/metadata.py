@@ -12,6 +12,8 @@ from seachange.model.schema.descriptor import Table
 
 Metadata = dict[str, Any]
 BRANCH = "main"
+# Iceberg's vectorized reader for Spark fails at the delta encodings that segments have; its other reader knows them.
+_PROPERTIES = {"read.parquet.vectorization.enabled": "false"}
 
 
 def first_metadata(table: Table, uuid: str, location: str, format_version: int) -> Metadata:
@@ -31,7 +33,7 @@ def first_metadata(table: Table, uuid: str, location: str, format_version: int) 
         "last-partition-id": 999,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {},
+        "properties": {**_PROPERTIES},
         "current-snapshot-id": -1,
         "refs": {},
         "snapshots": [],
