@@ -4,6 +4,7 @@ examples:
   python -m soak --minutes 20 --seed 7
   python -m soak --seconds 30 --catalog postgresql --faults kill,postgres
   python -m soak --seconds 60 --plant frozen-snapshot
+  python -m soak --minutes 5 --s3
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import random
 import signal
 import sys
 
-from soak.faults import FAULTS
+from soak.faults import FAULTS, STORE
 from soak.plants import PLANTS
 from soak.run import Options, run_soak
 
@@ -29,6 +30,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0.0, help="in addition to --minutes (default: 60 in all)")
     parser.add_argument("--seed", type=int, help="default: a random one, which is printed")
     parser.add_argument("--catalog", choices=("sqlite", "postgresql", "both"), default="both")
+    parser.add_argument(
+        "--s3", action="store_true", help="the data in an object store, each process with a local folder of its own"
+    )
     parser.add_argument("--processes", type=_positive, default=2, metavar="N", help="servers (default: 2)")
     parser.add_argument("--writers", type=_positive, default=4, metavar="N", help="clients over the wire (default: 4)")
     parser.add_argument(
@@ -62,7 +66,8 @@ def _options(arguments: argparse.Namespace, seed: int, catalog: str) -> Options:
         catalog=catalog,
         processes=arguments.processes,
         writers=arguments.writers,
-        faults=arguments.faults,
+        faults=tuple(fault for fault in arguments.faults if arguments.s3 or fault != STORE),
+        in_store=arguments.s3,
         plant=arguments.plant,
         expected=frozenset(filter(None, arguments.expect.split(","))),
         keep_going=arguments.keep_going,

@@ -33,6 +33,7 @@ class Orders:
     start_us: int
     round_us: int
     data: str
+    local: str | None
     catalog: str | None
     ports: tuple[int, ...] = ()
     plant: str | None = None
@@ -61,7 +62,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _make(orders: Orders, number: int, stop: threading.Event) -> Client | Changer:
-    opener: Opener = EmbeddedOpener(Path(orders.data), orders.catalog)
+    opener: Opener = EmbeddedOpener(orders.data, orders.local, orders.catalog)
     if orders.ports:
         opener = WireOpener(tuple(orders.ports))
     recorder = Recorder(Path(orders.history), orders.clients[number])

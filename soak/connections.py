@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import psycopg
@@ -77,12 +76,13 @@ class WireConnection:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedOpener:
-    data: Path
+    data: str
+    local: str | None
     catalog: str | None
 
     def open(self, chance: random.Random) -> Connection:
         try:
-            return EmbeddedConnection(seachange.connect(self.data, self.catalog, autocommit=True))
+            return EmbeddedConnection(seachange.connect(self.data, self.catalog, local=self.local, autocommit=True))
         except seachange.Error as problem:
             raise Refused(problem.sqlstate, str(problem)) from problem
 

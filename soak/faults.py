@@ -1,4 +1,5 @@
-"""Faults: SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, and a disk that is really full."""
+"""Faults: SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, a disk that is really full, and an object store
+that does not answer for a while."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from typing import Protocol
 from soak.history import now_us
 from soak.processes import Place, Processes
 
-KILL, STOP, POSTGRES, DISK = "kill", "stop", "postgres", "disk"
-FAULTS = (KILL, STOP, POSTGRES, DISK)
+KILL, STOP, POSTGRES, DISK, STORE = "kill", "stop", "postgres", "disk", "store"
+FAULTS = (KILL, STOP, POSTGRES, DISK, STORE)
 SECOND = 1_000_000
 # A process that has just started is not disturbed for this long.
 SPARED_US = 2 * SECOND
@@ -36,6 +37,13 @@ class Server(Protocol):
     def kill(self) -> None: ...
 
     def start(self) -> None: ...
+
+
+class ObjectServer(Protocol):
+    """The server of the object store."""
+
+    @property
+    def pid(self) -> int: ...
 
 
 class SmallDisk:
@@ -84,11 +92,13 @@ class Disturber:
     bury: Callable[[tuple[str, ...]], None]
     disk: SmallDisk | None = None
     server: Server | None = None
+    store: ObjectServer | None = None
     counts: Counter[str] = field(default_factory=Counter)
     # When a fault was last active that can make a starting process fail.
     broken_us: int = 0
     _due_us: int = 0
     _full_until_us: int = 0
+    _silent_until_us: int = 0
 
     def poll(self) -> None:
         """Called a few times a second."""
@@ -105,7 +115,9 @@ class Disturber:
 
     @property
     def _is_disturbed(self) -> bool:
-        return bool(self._full_until_us) or any(place.stopped_until_us for place in self.processes.all)
+        return bool(self._full_until_us or self._silent_until_us) or any(
+            place.stopped_until_us for place in self.processes.all
+        )
 
     def _plan(self, now: int) -> None:
         self._due_us = now + int(self.chance.uniform(*PAUSE_SECONDS) * SECOND)
@@ -117,6 +129,10 @@ class Disturber:
         if self._full_until_us and now >= self._full_until_us and self.disk is not None:
             self.disk.empty()
             self._full_until_us = 0
+            self.broken_us = now_us()
+        if self._silent_until_us and now >= self._silent_until_us and self.store is not None:
+            os.kill(self.store.pid, signal.SIGCONT)
+            self._silent_until_us = 0
             self.broken_us = now_us()
 
     def _do(self, kind: str) -> None:
@@ -134,6 +150,9 @@ class Disturber:
             case "disk" if self.disk is not None:
                 self._full_until_us = now + int(self.chance.choice(FULL_SECONDS) * SECOND)
                 self.disk.fill()
+            case "store" if self.store is not None:
+                self._silent_until_us = now + int(self.chance.choice(STOP_SECONDS) * SECOND)
+                os.kill(self.store.pid, signal.SIGSTOP)
             case _:
                 return
         self.counts[kind] += 1

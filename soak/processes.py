@@ -90,10 +90,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all processes of a run share."""
+    """What all processes of a run share. With a store, `data` has the local folder of each process."""
 
     folder: Path
     data: Path
+    settings: str
+    store: str | None
     catalog: str | None
     seed: int
     start_us: int
@@ -105,6 +107,24 @@ class Setting:
     @property
     def history(self) -> Path:
         return self.folder / "history"
+
+    @property
+    def url(self) -> str:
+        return self.store or str(self.data)
+
+    def local(self, process: str) -> str | None:
+        """The local folder of a process."""
+        local = self.data if self.store is None else self.data / process
+        local.mkdir(mode=0o700, exist_ok=True)
+        if not (local / "seachange.toml").exists():
+            (local / "seachange.toml").write_text(self.settings)
+        return None if self.store is None else str(local)
+
+    def options(self, process: str) -> list[str]:
+        """Where the database is, for a command."""
+        local = self.local(process)
+        found = ["--data", self.url] + ([] if local is None else ["--local", local])
+        return found + ([] if self.catalog is None else ["--catalog", self.catalog])
 
 
 class Processes:
@@ -142,9 +162,8 @@ class Processes:
     def _node_arguments(self, number: int) -> list[str]:
         setting = self._setting
         plant = [] if setting.plant is None else ["--plant", setting.plant]
-        catalog = [] if setting.catalog is None else ["--catalog", setting.catalog]
         listen = ["--listen", f"127.0.0.1:{setting.ports[number]}", "--trust", "--http", "off"]
-        return [*plant, "--data", str(setting.data), *catalog, *listen]
+        return [*plant, *setting.options(self.nodes[number].name), *listen]
 
     def _orders(self, place: Place) -> Orders:
         setting = self._setting
@@ -160,7 +179,8 @@ class Processes:
             seed=setting.seed,
             start_us=setting.start_us,
             round_us=setting.round_us,
-            data=str(setting.data),
+            data=setting.url,
+            local=setting.local(place.name),
             catalog=setting.catalog,
             ports=setting.ports if is_wire else (),
             plant=setting.plant,

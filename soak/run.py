@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -30,6 +31,7 @@ from soak.sampler import Sampler
 from soak.schema import STATEMENTS
 from soak.workload import Pace
 from tests.support.postgres import LocalPostgres, find_free_port
+from tests.support.s3 import S3Server
 
 SECOND = 1_000_000
 ROUND_US = 8 * SECOND
@@ -56,6 +58,7 @@ class Options:
     writers: int = 4
     faults: tuple[str, ...] = FAULTS
     plant: str | None = None
+    in_store: bool = False
     expected: frozenset[str] = frozenset()
     keep_going: bool = False
     keep: bool = False
@@ -77,12 +80,21 @@ def run_soak(options: Options) -> Report:
         disk, skipped = stack.enter_context(_disk(folder, options))
         data = (disk.folder if disk is not None else folder) / "data"
         data.mkdir(parents=True, mode=0o700)
-        (data / "seachange.toml").write_text(SETTINGS)
+        store = stack.enter_context(_store()) if options.in_store else None
         server = stack.enter_context(LocalPostgres(fsync=False)) if options.catalog == "postgresql" else None
         if server is None and POSTGRES in options.faults:
             skipped |= {POSTGRES: "the catalog is not on PostgreSQL"}
         catalog = server.create_database() if server is not None else None
-        return _Run(options, folder, data, catalog, disk, server, skipped).run()
+        if store is not None and catalog is None:
+            catalog = f"sqlite:///{folder}/catalog.sqlite"
+        return _Run(options, folder, data, catalog, disk, server, store, skipped).run()
+
+
+@contextmanager
+def _store() -> Iterator[S3Server]:
+    with S3Server() as server:
+        os.environ.update(server.environment(server.port))
+        yield server
 
 
 def _memory() -> Path | None:
@@ -115,13 +127,25 @@ class _Run:
         catalog: str | None,
         disk: SmallDisk | None,
         server: LocalPostgres | None,
+        store: S3Server | None,
         skipped: dict[str, str],
     ) -> None:
         self._options = options
         self._skipped = skipped
         ports = tuple(find_free_port() for _ in range(options.processes))
+        url = f"{store.create_place()}/soak" if store is not None else None
         self._setting = Setting(
-            folder, data, catalog, options.seed, now_us(), ROUND_US, ports, options.writers, options.plant
+            folder,
+            data,
+            SETTINGS,
+            url,
+            catalog,
+            options.seed,
+            now_us(),
+            ROUND_US,
+            ports,
+            options.writers,
+            options.plant,
         )
         self._setting.history.mkdir()
         kinds = tuple(kind for kind in options.faults if kind not in skipped)
@@ -132,7 +156,7 @@ class _Run:
         opener = WireOpener(ports)
         self._auditor = Auditor(opener, history, pace, options.seed, kinds, self._sampler, expected=options.expected)
         chance = random.Random(f"{options.seed} faults")
-        self._disturber = Disturber(self._processes, chance, kinds, self._auditor.dead.put, disk, server)
+        self._disturber = Disturber(self._processes, chance, kinds, self._auditor.dead.put, disk, server, store)
 
     def run(self) -> Report:
         try:
@@ -239,9 +263,7 @@ class _Run:
 
     def _check_files(self) -> None:
         """The engine's own check of files and indexes, which knows more of them than the checker does."""
-        setting = self._setting
-        catalog = [] if setting.catalog is None else ["--catalog", setting.catalog]
-        command = [sys.executable, "-m", "seachange.cli.main", "check", "--data", str(setting.data), *catalog]
+        command = [sys.executable, "-m", "seachange.cli.main", "check", *self._setting.options("check")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             self._add("seachange check", f"{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -91,6 +91,10 @@ class S3Server:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         connection = HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
         try:
