@@ -12,9 +12,10 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -64,7 +65,10 @@ class Workload:
         announces: bool = False,
         token_prefix: str = "",
         counts: bool = False,
+        store: str | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        os.environ.update(environment)
         if fault:
             arm_from(fault, FAULTS)
         elif counts:
@@ -74,7 +78,7 @@ class Workload:
             os.environ["SEACHANGE_POWER_CUT"] = power_cut
         self._announces = announces
         self._node = open_ported_node(
-            Place(Path(data), catalog),
+            Place(Path(data), catalog, store),
             name,
             expiry_ms,
             ShiftedClock(clock_offset_s),

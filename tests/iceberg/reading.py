@@ -75,10 +75,12 @@ def show(value: Any) -> Any:
 
 
 @contextmanager
-def open_lake(data: Path | DataLocation, catalog: str | None = None) -> Iterator[Lake]:
+def open_lake(data: Path | DataLocation, catalog: str | None = None, maintained: bool = False) -> Iterator[Lake]:
+    """Compacted only on request; `maintained`: exports and garbage collection run by themselves, too."""
     node = open_node(data, catalog)
-    # Compacted only on request.
     node.maintenance.paused = True
+    if not maintained:
+        node.threads["maintenance"].stop()
     try:
         lake = Lake(node)
         yield lake

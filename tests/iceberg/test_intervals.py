@@ -1,5 +1,6 @@
 """Exports at intervals, the view of exported tables, and the older version of the format."""
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 from seachange import errors
 from seachange.iceberg.obstacles import check_elements
 from seachange.iceberg.table_schema import Unmapped, map_columns
-from tests.iceberg.reading import Lake, read
+from tests.iceberg.reading import Lake, open_lake, read
 from tests.iceberg.test_exports import DAY_US, ShiftedClock
 from tests.support.workers import wait_until
 
@@ -47,9 +48,10 @@ def test_a_table_with_the_parameter_is_exported_at_intervals(lake: Lake):
     assert read(second["metadata_location"]) == lake.sql()
 
 
-def test_maintenance_exports_by_itself(lake: Lake):
-    lake.run(TABLE, "alter table t set (seachange.iceberg = on)")
-    wait_until(lambda: shown(lake)["snapshot"] is not None, "an export")
+def test_maintenance_exports_by_itself(tmp_path: Path):
+    with open_lake(tmp_path / "data", maintained=True) as lake:
+        lake.run(TABLE, "alter table t set (seachange.iceberg = on)")
+        wait_until(lambda: shown(lake)["snapshot"] is not None, "an export")
 
 
 def test_the_reason_is_listed(lake: Lake):

@@ -16,7 +16,7 @@ from seachange.model.log import CommitRequest, Outcome
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK, Clock, SystemClock
 from seachange.runtime.entropy import SYSTEM_ENTROPY, Entropy, SystemEntropy
-from seachange.runtime.opening import open_files
+from seachange.runtime.opening import CacheOptions, open_files
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 
@@ -27,10 +27,12 @@ HOUR_MS = HOUR_S * 1_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a database is: its folder, and its catalog's URL if that is not a file in the folder."""
+    """Where a database is: its folder, and its catalog's URL if that is not a file in the folder. With an object store,
+    the folder is that of one machine."""
 
     data: Path
     catalog: str | None = None
+    store: str | None = None
 
     @property
     def segments(self) -> Path:
@@ -110,7 +112,10 @@ def open_ported_node(
     threads: bool = True,
 ) -> Node:
     clock = clock or SystemClock()
-    files = open_files(place.segments)
+    if place.store is None:
+        files = open_files(place.segments)
+    else:
+        files = open_files(f"{place.store}/segments", CacheOptions(str(place.data / "cache")))
     catalog: Any = open_catalog(place.catalog, place.data, clock, entropy)
     if without_fence:
         catalog = UnfencedCatalog(catalog, without_fence)
