@@ -64,6 +64,17 @@ BOUNDS = (
     Bound("server.result", AT_MOST, 3),
     Bound("server.copy", AT_LEAST, 0.5),
     Bound("server.idle.statement", AT_MOST, 1.2),
+    # pgbench, beside PostgreSQL: time of its load, transactions per second, and
+    # the server's CPU time for a transaction, in milliseconds.
+    Bound("pgbench.load", AT_MOST, 2),
+    Bound("pgbench.read.one", AT_LEAST, 0.4),
+    Bound("pgbench.read.one.cpu", AT_MOST, 0.12),
+    Bound("pgbench.read.eight", AT_LEAST, 0.15),
+    Bound("pgbench.write.one", AT_LEAST, 0.4),
+    Bound("pgbench.write.one.cpu", AT_MOST, 1.1),
+    Bound("pgbench.write.eight", AT_LEAST, 0.18),
+    Bound("pgbench.tpcb.eight", AT_LEAST, 0.15),
+    Bound("pgbench.simple.one", AT_LEAST, 0.4),
     # Time to plan a thousand of something, over a hundred; and to plan a table
     # with a thousand columns, in seconds.
     Bound("planner.columns", AT_MOST, 12),

@@ -4,6 +4,7 @@ Open loop: transactions are due at fixed times, and one that starts late because
 from when it was due. Closed loop: the next begins when the last has ended.
 """
 
+import atexit
 import gc
 import random
 import threading
@@ -57,6 +58,7 @@ class Process:
         # application that minds its slowest hundredth does this, and so the slowest are those of the database.
         gc.collect()
         gc.freeze()
+        atexit.register(gc.unfreeze)
         return {}
 
     def start(self, rate: float = 0.0) -> Answer:

@@ -13,6 +13,7 @@ from compat.environment import Unavailable, azurite
 from seachange.catalog.open import open_catalog
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.garbage import freeze_loaded
 from tests.support import timing
 from tests.support.azurite import AzuriteServer
 from tests.support.models import Models
@@ -78,8 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end, and most of what a test makes ends with it: looking for
     garbage as often as Python does by itself took a tenth of the processor time."""
-    gc.collect()
-    gc.freeze()
+    freeze_loaded()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
 
 

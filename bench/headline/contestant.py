@@ -1,5 +1,6 @@
 """The commands of every process of the comparison: traffic in a thread, changes and the probe in the main one."""
 
+import atexit
 import gc
 import time
 from abc import ABC, abstractmethod
@@ -39,6 +40,7 @@ class Contestant(ABC):
         # Python's collector of cycles stops every thread; the slowest transactions shall be those of the database.
         gc.collect()
         gc.freeze()
+        atexit.register(gc.unfreeze)
         return {}
 
     def start(self, rate: float) -> Answer:

@@ -54,6 +54,12 @@ TOPICS = (
     Topic(
         "server", "Over the protocol", "The same requests by the same client to Seachange's server and PostgreSQL's."
     ),
+    Topic(
+        "pgbench",
+        "pgbench",
+        "PostgreSQL's own benchmark, on both servers in turns: its scripts of one SELECT (read), of three statements"
+        " (write) and of five (tpcb), with one client and with eight, over the extended or the simple protocol.",
+    ),
     Topic("planner", "Planning", "A thousand objects relative to a hundred."),
 )
 
@@ -81,6 +87,7 @@ PEERS = {
     "server.keyed": "PostgreSQL",
     "server.result": "PostgreSQL",
     "server.copy": "PostgreSQL",
+    "pgbench": "PostgreSQL",
     "evolution": "PostgreSQL",
 }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import os
 import signal
 import ssl
@@ -30,6 +29,7 @@ from seachange.model.schema.access import DEFAULT_ROLE
 from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.garbage import freeze_loaded
 from seachange.server.auth import find_verifier, load_context, shared_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import AuthConfig
@@ -184,9 +184,7 @@ async def _serve(
     watched = await _watch(monitor, http, http_tls)
     node.jobs.takes_up = True
     node.jobs.wake()
-    # Objects that exist now are permanent: excluding them keeps the garbage collector's pauses short.
-    gc.collect()
-    gc.freeze()
+    freeze_loaded()
     print(f"node {node.name} is ready on {options.host}:{port}", flush=True)
     print(watched, flush=True)
     await ended.wait()
@@ -195,7 +193,6 @@ async def _serve(
     if not await server.stop():
         ending.leave(node)
     await monitor.stop()
-    gc.unfreeze()
 
 
 async def _watch(monitor: Monitor, http: Address | None, tls: ssl.SSLContext | None) -> str:

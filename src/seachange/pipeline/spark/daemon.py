@@ -6,12 +6,12 @@ Loading starts no thread, so a fork is safe.
 
 from __future__ import annotations
 
-import gc
 from zipimport import zipimporter
 
 from pyspark.daemon import manager
 
 from seachange.pipeline.spark import packed_task
+from seachange.runtime.garbage import freeze_loaded
 
 __all__ = ["packed_task"]
 
@@ -25,6 +25,5 @@ if __name__ == "__main__":
     # import reads their directories again: 60 ms per task. They never change.
     setattr(zipimporter, "invalidate_caches", _keep)  # noqa: B010 - a method of another's class
     # After every task Spark runs the garbage collector: 50 ms over the loaded modules, unless they are frozen.
-    gc.collect()
-    gc.freeze()
+    freeze_loaded()
     manager()
