@@ -36,6 +36,7 @@ VIEWS = {
     "nodes": "name epoch",
     "descriptors": "id table_name version state",
     "layouts": "table_name layout_id columns",
+    "shapes": "name as_of roles sessions",
     "segments": "table_name segment_id layout_id",
     "iceberg_tables": "table_name enabled reason metadata_location",
     "events": "moment job_id event",
@@ -58,6 +59,9 @@ STATEMENTS = (
     "show jobs",
     "show leases",
     "show layouts from t",
+    "show shapes",
+    "create shape s",
+    "drop shape s",
     "drop table t",
     "undrop table t",
 )

@@ -6,7 +6,7 @@ import pytest
 
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.engine.session.shaped_port import shaped
+from seachange.engine.shapes.shaped_port import shaped
 from seachange.model.ids import ColumnId
 from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Column, Table

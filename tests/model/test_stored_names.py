@@ -8,6 +8,7 @@ from seachange.model.codecs.descriptor_json import OBJECT_CODEC
 
 JOB_NAMES = """
     constraint.Action elements.CheckConstraint elements.Column elements.ColumnDefault elements.ColumnGenerated
+    elements.ColumnDown
     elements.ColumnIdentity elements.ColumnName elements.ColumnNotNull elements.ColumnType elements.Comment
     elements.ConstraintName elements.ConvertedColumn elements.Database elements.EnumLabel elements.EnumType
     elements.EnumValue elements.ForeignKey elements.ForeignKeyParent elements.IndexData elements.IndexName

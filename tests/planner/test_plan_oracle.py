@@ -36,7 +36,9 @@ def run_in_one_step(tables: Tables, sql: str, ids: "count[int]") -> Tables:
 def by_name(table: Table, tables: dict[int, Table]) -> dict[str, Any]:
     """A table without ids, versions and layouts."""
     names = {column.id: column.name for column in table.columns}
-    columns = [replace(c, id=ColumnId(0), frozen=None, identity=None, default_sequences=()) for c in table.columns]
+    columns = [
+        replace(c, id=ColumnId(0), frozen=None, identity=None, default_sequences=(), up=None) for c in table.columns
+    ]
     return {
         "columns": columns,
         "primary": index_by_name(table.primary, names),

@@ -55,6 +55,7 @@ UNIVERSE: tuple[Element, ...] = (
     make.TableParameter(TABLE, "seachange.iceberg", "on"),
     make.ColumnIdentity(TABLE, 2, SEQUENCE, True),
     make.ColumnGenerated(TABLE, 3, Expression("c1", (ColumnId(1),))),
+    make.ColumnDown(TABLE, 1, Expression("c4", (ColumnId(4),))),
     make.ConvertedColumn(TABLE, 4, Expression("c1", (ColumnId(1),)), in_place_of=1),
     make.ColumnName(TABLE, 4, "c4"),
     make.ColumnType(TABLE, 4, BIGINT),

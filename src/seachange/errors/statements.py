@@ -213,6 +213,11 @@ class DependentObjectsExist(ProgrammingError):
     hint_text: ClassVar[str | None] = "Use DROP ... CASCADE to drop the dependent objects too."
 
 
+class ShapeInUse(DependentObjectsExist):
+    message = "cannot drop shape {name} because programs are pinned to it"
+    hint_text: ClassVar[str | None] = "Reset seachange.layout of these roles, and end these sessions, first."
+
+
 class DependentChanges(DependentObjectsExist):
     message = "cannot revert change {change} because later changes depend on it"
     hint_text = "REVERT CHANGE {change} CASCADE reverts them too."

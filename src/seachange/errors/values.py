@@ -21,6 +21,12 @@ class NumericValueOutOfRange(DataError):
     message = 'value "{value}" is out of range for type {type}'
 
 
+class NoCounterpart(DataError):
+    sqlstate = "22000"
+    message = "{detail}"
+    hint_text = "Read the other columns, or the table in its current shape."
+
+
 class StringTooLong(DataError):
     sqlstate = "22001"
     message = "value too long for type {type}"

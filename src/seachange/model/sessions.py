@@ -43,6 +43,8 @@ class SessionRecord:
     changed_us: int
     state: SessionActivity
     statement: str
+    # What the session is pinned to.
+    layout: str = ""
 
 
 class ShownSession(NamedTuple):

@@ -30,8 +30,8 @@ def namespace_of(descriptor: Descriptor) -> elements.NamespaceElement:
 
 
 def _form_of(descriptor: Descriptor) -> ObjectForm:
-    if isinstance(descriptor, objects.Role):
-        raise errors.Bug(detail=f"role {descriptor.name} cannot be part of a plan")
+    if isinstance(descriptor, objects.UNPLANNED):
+        raise errors.Bug(detail=f"{descriptor.name} cannot be part of a plan")
     form = FORMS[type(descriptor)].form
     assert form is not None
     return form

@@ -71,7 +71,11 @@ def _is_late(key: object, added: dict[str, statements.AddColumn]) -> bool:
     """A generated value is known to a writer that changes the row; of a primary key, all rows must have it before."""
     if not isinstance(key, statements.KeyDefinition):
         return False
-    return any(name in added and (key.primary or added[name].column.generated is None) for name in key.columns)
+    return any(name in added and (key.primary or _is_drawn(added[name].column)) for name in key.columns)
+
+
+def _is_drawn(column: statements.ColumnDefinition) -> bool:
+    return column.generated is None and column.up is None
 
 
 def _meet(first: Sequence[statements.AlterAction], then: Sequence[statements.AlterAction]) -> bool:

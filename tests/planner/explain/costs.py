@@ -44,6 +44,10 @@ CASES = (
         "alter table foo add column a double precision unique default random()",
         "Two changes: a writer that changes a row before it has its value could not know which index entry to remove.",
     ),
+    Case(
+        "alter table foo add column a int up using (c1 + 1)",
+        "All rows are rewritten with it.",
+    ),
     Case("alter table foo drop column c2", "Readers skip it from one version on; until then it is PUBLIC."),
     Case(
         "alter table foo alter column c3 type bigint",

@@ -41,6 +41,15 @@ CASES = (
         repair=_REMOVE,
     ),
     Case(
+        "add column computed from others",
+        "alter table t add column g int not null up using (substr(b, 2)::int), drop column b down using ('b' || g)",
+        """- column b text
+           + column g integer not null""",
+        none=("select id from t where g is null",),
+        spoil=(_WORD, "22P02"),
+        repair=_REMOVE,
+    ),
+    Case(
         "add generated column",
         "alter table t add column g int generated always as (a + 1) stored",
         "+ column g integer generated",

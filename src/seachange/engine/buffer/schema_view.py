@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.engine.buffer.current_statement import CurrentStatement
+from seachange.engine.buffer.moments import read_moment
 from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.shapes import Shapes
@@ -20,7 +21,7 @@ from seachange.model.change_history import PublishedChange
 from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, Schema, View
+from seachange.model.schema.objects import DEFAULT_SCHEMA, UNPLANNED, Descriptor, EnumType, Schema, View
 from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.planner.known_schema import PastChange
@@ -110,7 +111,7 @@ class SchemaView:
         return self.pending.objects(self._whole)
 
     def dropped_objects(self) -> tuple[Descriptor, ...]:
-        bodies = ((d.body, d.version) for d in self.epoch.catalog.dropped() if not isinstance(d.body, Role))
+        bodies = ((d.body, d.version) for d in self.epoch.catalog.dropped() if not isinstance(d.body, UNPLANNED))
         kept = [replace(body, version=version) for body, version in bodies]
         return (*kept, *self.pending.dropped())
 
@@ -128,6 +129,16 @@ class SchemaView:
             for o in change.record.objects
         )
         return PastChange(change.id, change.record.statement, versions, change.record.is_double)
+
+    def schema_as_of(self, moment: str | None) -> tuple[Seq, tuple[Table, ...]]:
+        if moment is None:
+            return self.snapshot.seq, self.tables()
+        found = read_moment(moment, self.epoch)
+        try:
+            tables = self.epoch.schema(found).within(self.statement.session.database).by_id
+        except errors.SnapshotTooOld as lost:
+            raise errors.LayoutTooOld(value=moment) from lost
+        return found, tuple(tables.values())
 
     @property
     def has_enums(self) -> bool:

@@ -52,6 +52,7 @@ class EpochState:
         """`notify` is called when another node may be waiting for the marks; `release` is that of the newest rules
         known."""
         self.catalog = catalog
+        self.clock = clock
         # The send time of the last heartbeat that the catalog accepted.
         self.beaten_us = clock.steady_us()
         self.epoch: Epoch = catalog.register_node(name, expiry_ms, release)

@@ -29,7 +29,6 @@ from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, fi
 from seachange.engine.session.job_session import SessionJobs
 from seachange.engine.session.lock_table import lock_tables
 from seachange.engine.session.outside_blocks import check_inside_block
-from seachange.engine.session.pinned_port import Pins
 from seachange.engine.session.session_control import is_control, leaves_results, run_control
 from seachange.engine.session.session_monitor import SessionMonitor
 from seachange.engine.session.session_state import BlockState, TransactionStatus
@@ -38,6 +37,7 @@ from seachange.engine.session.statement_guard import Guard
 from seachange.engine.session.statement_loop import StatementLoop, StatementRunner, run_current
 from seachange.engine.session.transaction_block import TransactionBlock
 from seachange.engine.session.vacuum import await_table_locks, maintain, tables_of
+from seachange.engine.shapes.pins import Pins
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
@@ -109,9 +109,7 @@ class Session:
             self.notices,
             BlockJobs(self._jobs),
         )
-        self._runner = StatementRunner(
-            self._transactions, Pins(node, self.settings), self._duck, self._jobs, self.notices
-        )
+        self._runner = StatementRunner(self._transactions, Pins(self.settings), self._duck, self._jobs, self.notices)
         self._loop = StatementLoop(self._runner, self._guard, self._transactions, self.settings)
         self._block = TransactionBlock(
             self._state, self._transactions, self._runner, self.settings, self.client, self.cursors, self.notices

@@ -63,4 +63,5 @@ class SessionMonitor:
             changed_us=guard.changed_us,
             state=SessionActivity.ACTIVE if guard.is_running else _STATES[self.block.status],
             statement=guard.text,
+            layout=self.settings.get("seachange.layout") or "",
         )

@@ -26,10 +26,10 @@ from seachange.changer.job import Job
 from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.context.statement_context import AUTOCOMMIT, BLOCK, TransactionMode
 from seachange.engine.session.job_session import SessionJobs, is_asynchronous, job_result
-from seachange.engine.session.pinned_port import Pins
 from seachange.engine.session.session_transactions import SessionTransactions
-from seachange.engine.session.shaped_port import shaped
 from seachange.engine.session.statement_guard import Guard
+from seachange.engine.shapes.pins import Pins
+from seachange.engine.shapes.shaped_port import shaped
 from seachange.engine.transaction.enum_labels import labelled
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation

@@ -14,7 +14,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.model.change_history import CHANGE_CODEC, ChangedObject, ChangeRecord, PlannedChange, total_work
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Descriptor, Role
+from seachange.model.schema.objects import UNPLANNED, Descriptor
 from seachange.model.schema.temporary import is_temporary
 from seachange.planner.strategy import RANK, Cost
 from seachange.sql.change.object_access import kind_of
@@ -61,7 +61,7 @@ def encode_job_history(
 
 def _is_lasting(before: Descriptor | None, after: Descriptor | None) -> bool:
     descriptor = after or before
-    return not isinstance(descriptor, Role) and not is_temporary(getattr(descriptor, "schema", ""))
+    return not isinstance(descriptor, UNPLANNED) and not is_temporary(getattr(descriptor, "schema", ""))
 
 
 def changed_object(before: Descriptor | None, after: Descriptor | None) -> ChangedObject:

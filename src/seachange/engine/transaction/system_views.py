@@ -25,6 +25,7 @@ from seachange.engine.transaction.shown_sessions import Sessions, find_waits
 from seachange.engine.transaction.table_changers import Changers, find_changers
 from seachange.iceberg.obstacles import find_obstacle
 from seachange.iceberg.options import read_options
+from seachange.model.codecs.descriptor_json import decode_table
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
 from seachange.model.locking import ShownLock
@@ -32,10 +33,13 @@ from seachange.model.log import NodeRecord
 from seachange.model.pace import Pace
 from seachange.model.schema.actor import Actor
 from seachange.model.schema.descriptor import Index, Table
+from seachange.model.schema.objects import Shape
 from seachange.model.segments import Segment, SegmentKind
 from seachange.model.sessions import SessionRequest, ShownSession
+from seachange.sql.change.shapes import pinned_roles
 from seachange.sql.compile.system_relations import without_private
 from seachange.sql.pgcatalog.scan import HIDDEN
+from seachange.sql.settings.stored_settings import find_database
 
 Row = tuple[Any, ...]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -313,6 +317,30 @@ def _layouts(source: _Source) -> Iterator[Row]:
             yield (table.schema, table.name, layout.id, is_current, columns, len(rows), sum(rows))
 
 
+def _shapes(source: _Source) -> Iterator[Row]:
+    newest = source.epoch.schemas.newest
+    contents = newest.within(source.database)
+    sessions = [shown.record for shown in Sessions(source.parts, source.epoch, source.actor).shown() if shown.is_seen]
+    database = find_database(source.database, contents.objects.values())
+    for shape in (o for o in contents.objects.values() if isinstance(o, Shape)):
+        tables = [decode_table(text) for text in shape.tables]
+        pairs = [(then, contents.by_id[then.id]) for then in tables if then.id in contents.by_id]
+        held = [
+            f"{then.name}.{column.name}"
+            for then, now in pairs
+            for column in then.visible_columns
+            if column.id in now.retired_by_id
+        ]
+        yield (
+            shape.name,
+            shape.seq,
+            len(tables),
+            ", ".join(pinned_roles(newest.roles.values(), database, shape.name)),
+            ", ".join(str(r.number) for r in sessions if (r.database, r.layout) == (source.database, shape.name)),
+            ", ".join(held),
+        )
+
+
 def _cache(source: _Source) -> Iterator[Row]:
     facts = source.parts.files.facts()
     if facts is not None:
@@ -358,6 +386,7 @@ _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "nodes": _nodes,
     "descriptors": _descriptors,
     "layouts": _layouts,
+    "shapes": _shapes,
     "segments": _segments,
     "cache": _cache,
     "iceberg_tables": _iceberg_tables,

@@ -36,7 +36,7 @@ class Column:
     computed; one with an `origin` replaced it when the table was empty, and is computed from it for rows of writers
     with an older version. `default_sequences` are the sequences that the default draws from.
     `compression` is the method for its values in new files; None: chosen by the values. `statistics_target` is kept for
-    clients; None: the default."""
+    clients; None: the default. `up` computes it for rows that are written in an earlier shape of the table."""
 
     id: ColumnId
     name: str
@@ -55,6 +55,12 @@ class Column:
     origin: Expression | None = None
     compression: str | None = None
     statistics_target: int | None = None
+    up: Expression | None = None
+
+    @property
+    def from_earlier(self) -> Expression | None:
+        """What computes it from the columns that there were when it came."""
+        return self.up if self.up is not None else self.origin
 
     @property
     def is_row_id(self) -> bool:
@@ -103,6 +109,15 @@ class Layout:
     columns: tuple[tuple[ColumnId, SqlType], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RetiredColumn:
+    """A column that is gone, as it was, and what its value is for those who still know it: `down` computes it from
+    columns that there were when it went, which may have gone since. None: its rows have none."""
+
+    column: Column
+    down: Expression | None = None
+
+
 @dataclass(frozen=True)
 class Table:
     """One version of a table. Not slotted: the derived lookups below are computed once and cached."""
@@ -127,6 +142,8 @@ class Table:
     later_primaries: tuple[Index, ...] = ()
     # The storage parameters that are set, by name.
     parameters: tuple[tuple[str, str], ...] = ()
+    # The columns that have gone, in the order in which they did.
+    retired: tuple[RetiredColumn, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -183,6 +200,10 @@ class Table:
     @cached_property
     def column_by_id(self) -> dict[ColumnId, Column]:
         return {column.id: column for column in self.columns}
+
+    @cached_property
+    def retired_by_id(self) -> dict[ColumnId, RetiredColumn]:
+        return {each.column.id: each for each in self.retired}
 
     @cached_property
     def column_by_name(self) -> dict[str, Column]:

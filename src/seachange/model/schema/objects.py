@@ -145,7 +145,23 @@ class Role:
     access: Access = Access()  # noqa: RUF009 - a value
 
 
-Descriptor = Table | Database | Schema | Sequence | EnumType | View | Role
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The tables of a database as they were at a moment, under a name: `tables` are their definitions as JSON text, as
+    far as a program sees of them, so that they last as long as the shape does."""
+
+    id: DescriptorId
+    version: int
+    name: str
+    database: str
+    seq: Seq
+    tables: tuple[str, ...]
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+Descriptor = Table | Database | Schema | Sequence | EnumType | View | Role | Shape
+# What is published as it is: no change of it is planned.
+UNPLANNED = (Role, Shape)
 
 
 def is_within(descriptor: Descriptor, database: str) -> bool:
@@ -198,6 +214,8 @@ def qualified_name(descriptor: Descriptor) -> str:
             return f"database:{descriptor.name}"
         case Role():
             return f"role:{descriptor.name}"
+        case Shape():
+            return f"shape:{descriptor.database}.{descriptor.name}"
         case Schema():
             return f"schema:{descriptor.database}.{descriptor.name}"
         case EnumType():

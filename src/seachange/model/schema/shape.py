@@ -94,6 +94,7 @@ def _plan_of(table: Table) -> Table:
         later_primaries=tuple(_unnamed(index) for index in table.later_primaries),
         checks=tuple(_unnamed(check) for check in table.checks),
         foreign_keys=tuple(_unnamed(key) for key in table.foreign_keys),
+        retired=(),
     )
 
 

@@ -274,6 +274,24 @@ RoleStatement = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class CreateShape:
+    """`as_of` None: the tables as they are."""
+
+    name: str
+    as_of: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropShape:
+    name: str
+    if_exists: bool = False
+
+
+ShapeStatement = CreateShape | DropShape
+
+
 # Enum types.
 
 

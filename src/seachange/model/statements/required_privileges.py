@@ -177,6 +177,8 @@ STATEMENTS: dict[type[t.Statement], tuple[Need, ...]] = {
     o.DropOwned: (_MEMBER,),
     o.CommentOnRole: (_CREATEROLE,),
     o.ChangeSettings: (_CREATEROLE, Need(OWNER, Place.DATABASE)),
+    o.CreateShape: (Need(OWNER, Place.DATABASE),),
+    o.DropShape: (Need(OWNER, Place.DATABASE),),
     # Sessions.
     s.Explain: (_NAMED, _READ, Need("INSERT", Place.WRITTEN)),
     s.CopyStream: (_NAMED, _READ, Need("INSERT", Place.WRITTEN)),

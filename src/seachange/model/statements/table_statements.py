@@ -12,7 +12,13 @@ from enum import StrEnum
 
 from seachange.model.relation import RelationName
 from seachange.model.schema.constraint import Action
-from seachange.model.statements.object_statements import CreateView, ObjectStatement, RoleStatement, SequenceOptions
+from seachange.model.statements.object_statements import (
+    CreateView,
+    ObjectStatement,
+    RoleStatement,
+    SequenceOptions,
+    ShapeStatement,
+)
 from seachange.model.statements.session_statements import Explain, SessionStatement
 from seachange.values.types import SqlType
 
@@ -113,7 +119,8 @@ class IdentityDefinition:
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
     """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from a sequence of its own;
-    `settings` are those that are not the default."""
+    `settings` are those that are not the default. `up` computes the value of a row that a program with an earlier
+    shape of the table has written, and of rows that were there before the column."""
 
     name: str
     type: ColumnType
@@ -123,6 +130,7 @@ class ColumnDefinition:
     identity: IdentityDefinition | None = None
     serial: bool = False
     settings: tuple[tuple[str, SettingValue], ...] = ()
+    up: ExpressionDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +270,12 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
+    """`down` computes what programs with an earlier shape of the table read."""
+
     name: str
     if_exists: bool = False
     cascade: bool = False
+    down: ExpressionDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +291,12 @@ class RenameTable:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumnType:
-    """`using` None is an assignment cast."""
+    """`using` None is an assignment cast. `down` computes what programs with an earlier shape of the table read."""
 
     name: str
     type: ColumnType
     using: ExpressionDefinition | None = None
+    down: ExpressionDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,4 +454,4 @@ class AlterTable:
 
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 DdlStatement = TableStatement | ObjectStatement
-Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | Explain
+Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | ShapeStatement | Explain

@@ -12,9 +12,11 @@ from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.defaults import constant_value
+from seachange.model.schema.expression import Expression
 from seachange.model.states import State
 from seachange.planner.builders import drops
 from seachange.planner.builders.constraint import add_key, add_rule
+from seachange.planner.builders.counterpart import bind_up
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.expression import bind_default, bind_generated, refuse_computed_enum
 from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key
@@ -72,7 +74,10 @@ def define_column(draft: Draft, table_id: TableId, definition: statements.Column
     text, sequences = bind_default(draft, type_, definition.default)
     frozen = _frozen(draft, type_, definition, text) if not draft.is_new(table_id) else None
     computed = is_computed(definition)
-    draft.add(elements.ColumnElement(table_id, column_id, frozen=frozen))
+    if definition.up is not None:
+        draft.add(computed_column(draft, table_id, column_id, bind_up(draft, table_id, definition)))
+    else:
+        draft.add(elements.ColumnElement(table_id, column_id, frozen=frozen))
     draft.add(elements.ColumnName(table_id, column_id, definition.name))
     draft.add(elements.ColumnType(table_id, column_id, type_))
     if text is not None:
@@ -96,7 +101,7 @@ def define_column(draft: Draft, table_id: TableId, definition: statements.Column
         add_serial(draft, table_id, column_id)
     if computed:
         rebuild_primary(draft, table_id, column_id)
-        if definition.generated is None and not draft.has_no_rows(table_id):
+        if definition.generated is None and definition.up is None and not draft.has_no_rows(table_id):
             draft.drawn.add(table_id)
     return column_id
 
@@ -107,11 +112,23 @@ def is_computed(definition: statements.ColumnDefinition) -> bool:
         isinstance(definition.default, statements.ExpressionDefinition)
         and definition.default.volatility is statements.Volatility.VOLATILE
     )
-    return volatile or definition.serial or definition.generated is not None or definition.identity is not None
+    has_own = definition.serial or definition.identity is not None
+    return volatile or has_own or definition.generated is not None or definition.up is not None
+
+
+def computed_column(
+    draft: Draft, table_id: TableId, column_id: ColumnId, expression: Expression
+) -> elements.ColumnElement | elements.ConvertedColumn:
+    """A column that rows with values of other columns have values of."""
+    if draft.has_no_rows(table_id):
+        return elements.ColumnElement(table_id, column_id, origin=expression)
+    return elements.ConvertedColumn(table_id, column_id, expression)
 
 
 def _frozen(draft: Draft, type_: SqlType, definition: statements.ColumnDefinition, text: str | None) -> str | None:
     """What rows read that were written before the column: its default as it is now."""
+    if definition.up is not None:
+        return None
     match definition.default:
         case statements.ConstantDefault():
             return format_canonical(type_, constant_value(type_, text))

@@ -35,13 +35,13 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     new = resolve_type(draft, action.type)
     if action.using in _plain_casts(action.name, new) and widens(old.type, new):
         action = replace(action, using=None)
-    if old.type == new and action.using is None:
+    if old.type == new and action.using is None and action.down is None:
         return
     _check_change(draft, table_id, column_id, action, new)
     retype_identity(draft, table_id, column_id, new)
     computed = any(_computes_with(draft, index, column_id) for index in indexes_on(draft, table_id, column_id))
     generated = _generated_from(draft, table_id, column_id)
-    if action.using is None and widens(old.type, new) and not computed and not generated:
+    if action.using is None and action.down is None and widens(old.type, new) and not computed and not generated:
         draft.replace(old, elements.ColumnType(table_id, column_id, new))
         _recast_default(draft, table_id, column_id, old.type, new)
         return

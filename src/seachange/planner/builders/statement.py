@@ -12,6 +12,7 @@ from seachange.planner.builders import (
     column_type,
     comment,
     constraint,
+    counterpart,
     drop_objects,
     enum_type,
     foreign_key,
@@ -71,9 +72,11 @@ def _alter_table(draft: Draft, statement: statements.AlterTable) -> None:
             if found is None:
                 return
             draft.refuse_unseen_rows(found.id)
+            downs = counterpart.find_downs(draft, found.id, actions)
             with primary_key.replacing_key(draft, found.id, order_clauses(actions)) as ordered:
                 for action in ordered:
                     _ACTIONS[type(action)](draft, found.id, action)
+            counterpart.add_downs(draft, found.id, downs)
             if any(isinstance(action, statements.AlterColumnType | statements.SetExpression) for action in actions):
                 foreign_key.settle_references(draft, found.id)
 
@@ -115,19 +118,26 @@ _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
 def order_clauses(actions: Sequence[statements.AlterAction]) -> list[statements.AlterAction]:
     """Of the same kind as they are written."""
     added = {action.column.name for action in actions if isinstance(action, statements.AddColumn)}
-    read = {name for action in actions if isinstance(action, statements.AlterColumnType) for name in _read(action)}
+    read = {name for action in actions for name in _read(action)}
     return sorted(actions, key=lambda action: _turn(action, added, read))
 
 
-def _read(action: statements.AlterColumnType) -> tuple[str, ...]:
-    return action.using.columns if action.using is not None else ()
+def _read(action: statements.AlterAction) -> tuple[str, ...]:
+    """The columns of the rows as they were that values are computed from."""
+    match action:
+        case statements.AlterColumnType(using=statements.ExpressionDefinition() as using):
+            return using.columns
+        case statements.AddColumn(column=statements.ColumnDefinition(up=statements.ExpressionDefinition() as up)):
+            return up.columns
+        case _:
+            return ()
 
 
 def _turn(action: statements.AlterAction, added: set[str], read: set[str]) -> int:
     match action:
         case statements.DropColumn(name=name):
             # USING is about the rows as they were.
-            return 2 if name in read else 0
+            return 3 if name in read and name not in added else 0
         # PostgreSQL does not find a column that the statement adds: what is said of it counts for the rows to come.
         case statements.SetDefault(name=name, default=None) | statements.DropNotNull(name=name):
             return 4 if name in added else 0

@@ -157,6 +157,7 @@ COLUMN = Topic(
             host=_HOST,
             in_column=InColumn(_take_name, _put_name),
         ),
+        ElementSpec(elements.ColumnDown, SIMPLE, "DOWN of column", since=2),
         ElementSpec(elements.ColumnElement, COLUMN_LIFECYCLE, "column", ElementNaming.OWN),
         ElementSpec(elements.ConvertedColumn, CONVERTED_COLUMN, "column", ElementNaming.OWN),
     ),
@@ -266,6 +267,14 @@ COLUMN = Topic(
             then=Adding((elements.ConvertedColumn,), Status.PUBLIC),
             join=("table_id", ("column_id", "in_place_of")),
         ),
+        Rule(
+            name="a column goes with what computes it for earlier shapes",
+            reason="a program that knows the column would find no value in between",
+            first=Adding((elements.ColumnDown,), Status.PUBLIC),
+            order=RuleOrder.WITH,
+            then=Dropping(COLUMNS),
+            join=("table_id", "column_id"),
+        ),
     ),
 )
 _PLACES = {spec.kind: spec.in_column for spec in COLUMN.specs if spec.in_column is not None}
@@ -289,7 +298,9 @@ def take_columns(table: Table) -> Parts:
 def _take_column(table_id: TableId, column: Column) -> Parts:
     if column.conversion is not None:
         return {elements.ConvertedColumn(table_id, column.id, column.conversion): column.state}
-    element = elements.ColumnElement(table_id, column.id, column.hidden, column.frozen, origin=column.origin)
+    element = elements.ColumnElement(
+        table_id, column.id, column.hidden, column.frozen, origin=column.origin, up=column.up
+    )
     return {element: column.state}
 
 
@@ -308,10 +319,11 @@ def _put_column(element: elements.AnyColumn, state: State) -> dict[str, Any]:
     values = {"name": "", "type": _NO_TYPE, "state": state}
     match element:
         case elements.ColumnElement():
-            return values | {"frozen": element.frozen, "hidden": element.hidden, "origin": element.origin}
+            own = {"frozen": element.frozen, "hidden": element.hidden, "origin": element.origin, "up": element.up}
+            return values | own
         case elements.ConvertedColumn():
             # Once it is public, its values are its own.
-            return values | {"conversion": element.conversion if state is not State.PUBLIC else None}
+            return values | {"up" if state is State.PUBLIC else "conversion": element.conversion}
 
 
 def _order(

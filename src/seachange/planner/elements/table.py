@@ -13,7 +13,7 @@ from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
 from seachange.model.ids import LayoutId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.descriptor import Column, Layout, Table
+from seachange.model.schema.descriptor import Column, Layout, RetiredColumn, Table
 from seachange.model.states import State
 from seachange.planner.elements.column import COLUMN_KINDS, put_columns, take_columns
 from seachange.planner.elements.constraint import put_constraints, take_constraints
@@ -25,7 +25,12 @@ from seachange.planner.lifecycles.seachange import SIMPLE
 
 def _take(table: Table) -> Parts:
     parameters: Parts = {elements.TableParameter(table.id, *each): State.PUBLIC for each in table.parameters}
-    return take_columns(table) | take_indexes(table) | take_constraints(table) | parameters
+    downs: Parts = {
+        elements.ColumnDown(table.id, each.column.id, each.down): State.PUBLIC
+        for each in table.retired
+        if each.down is not None
+    }
+    return take_columns(table) | take_indexes(table) | take_constraints(table) | parameters | downs
 
 
 def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]:
@@ -47,7 +52,22 @@ def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]
         "next_primary": coming[0] if coming else None,
         "later_primaries": tuple(coming[1:]),
         "parameters": tuple(sorted((e.name, e.value) for e in parts if isinstance(e, elements.TableParameter))),
+        "retired": _retired(before, columns, parts),
     }
+
+
+def _retired(
+    before: Table | None, columns: tuple[Column, ...], parts: Mapping[Element, State]
+) -> tuple[RetiredColumn, ...]:
+    """The columns that others could name, and that are gone. The labels of an enum type are not kept as they were."""
+    if before is None:
+        return ()
+    left = {column.id for column in columns if column.state is State.PUBLIC}
+    gone = [*(each.column for each in before.retired), *(c for c in before.visible_columns if not c.type.enum)]
+    if all(column.id in left for column in gone):
+        return ()
+    downs = {e.column_id: e.expression for e in parts if isinstance(e, elements.ColumnDown)}
+    return tuple(RetiredColumn(column, downs.get(column.id)) for column in gone if column.id not in left)
 
 
 def _layouts(before: Table | None, columns: tuple[Column, ...]) -> tuple[Layout, ...]:

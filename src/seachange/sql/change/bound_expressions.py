@@ -80,16 +80,35 @@ def _bind_actions(
     now = [replace(column, type=None) if column.name in changed else column for column in before]
     old = _Binder(RowCatalog(before, catalog))
     new = _Binder(RowCatalog([*now, *_defined(added, catalog)], catalog))
-    return replace(statement, actions=tuple(_bind_action(action, old, new) for action in statement.actions))
+    left = _Binder(RowCatalog(_left(before, statement, added, catalog), catalog))
+    return replace(statement, actions=tuple(_bind_action(action, old, new, left) for action in statement.actions))
 
 
-def _bind_action(action: statements.AlterAction, old: _Binder, new: _Binder) -> statements.AlterAction:
+def _left(
+    before: Sequence[BoundColumn],
+    statement: statements.AlterTable,
+    added: Sequence[statements.ColumnDefinition],
+    catalog: PortCatalog,
+) -> list[BoundColumn]:
+    """The columns when the statement is done."""
+    types = {a.name: a.type for a in statement.actions if isinstance(a, statements.AlterColumnType)}
+    gone = {a.name for a in statement.actions if isinstance(a, statements.DropColumn)}
+    kept = [column for column in before if column.name not in gone]
+    retyped = [replace(c, type=_type(types[c.name], catalog), origin=None) if c.name in types else c for c in kept]
+    return [*retyped, *_defined(added, catalog)]
+
+
+def _bind_action(action: statements.AlterAction, old: _Binder, new: _Binder, left: _Binder) -> statements.AlterAction:
+    """`old` are the rows as they were, `left` as they will be; `new` has all columns."""
     match action:
         case statements.AddColumn():
             (column,) = new.columns([action.column])
+            column = replace(column, up=old.bind(action.column.up))
             return replace(action, column=column, rules=new.rules(action.rules))
         case statements.AlterColumnType():
-            return replace(action, using=old.bind(action.using))
+            return replace(action, using=old.bind(action.using), down=left.bind(action.down))
+        case statements.DropColumn():
+            return replace(action, down=left.bind(action.down))
         case statements.SetDefault():
             return replace(action, default=new.bind(action.default))
         case statements.SetExpression():

@@ -29,6 +29,7 @@ from seachange.sql.change.object_access import check_plan
 from seachange.sql.change.own_changes import needs_own_work
 from seachange.sql.change.past_schema import with_past
 from seachange.sql.change.privilege_checks import check_needs
+from seachange.sql.change.shapes import explain_shapes
 from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.change.type_checks import verify_checks
 from seachange.sql.duck.cursor import DuckSession
@@ -54,12 +55,15 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     plan, catalog = _plan(statements, port)
     for statement in statements:
         check_plan(statement, plan, catalog.descriptors, port)
-    _verify(plan, catalog, duck)
+    after = _after(plan, catalog)
+    _verify(catalog, after, duck)
+    shapes = explain_shapes(catalog.descriptors, after.descriptors, port)
     own = [_OWN_WORK] if needs_own_work(plan, port) else []
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in (*said, *plan.notices, *advise(plan, catalog))]
     comment = _COMMENTS.get(form, "")
-    return [*(comment + one_line(line) for line in (*notices, *own, *remarks)), *explain_plan(plan, catalog, form)]
+    said = [comment + one_line(line) for line in (*notices, *own, *remarks, *shapes)]
+    return [*said, *explain_plan(plan, catalog, form)]
 
 
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
@@ -103,14 +107,18 @@ def _made_up_ids(known: Iterable[Descriptor]) -> Iterator[int]:
     return count(max(used, default=0) + 1)
 
 
-def _verify(plan: ChangePlan, catalog: KnownSchema, duck: DuckSession) -> None:
-    """Only DuckDB knows whether an expression is valid."""
+def _after(plan: ChangePlan, catalog: KnownSchema) -> KnownSchema:
     after = catalog
     for stage in plan.stages:
         after = apply_ops(after, plan.ops(stage))
+    return after if plan.then is None else _after(plan.then, after)
+
+
+def _verify(catalog: KnownSchema, after: KnownSchema, duck: DuckSession) -> None:
+    """Only DuckDB knows whether an expression is valid."""
     for id_, table in after.descriptors.items():
         before = catalog.descriptors.get(id_)
-        if isinstance(table, Table) and table.checks and table != before:
+        if isinstance(table, Table) and (table.checks or table.retired) and table != before:
             verify_checks(before if isinstance(before, Table) else None, table, duck)
 
 

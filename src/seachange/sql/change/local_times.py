@@ -23,7 +23,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.enums import quote_text
 from seachange.model.schema.expression import Expression
 from seachange.sql.change.zone_dependence import ZONED, Typed, TypesOf, find_dependent, localize, resolve_literals
-from seachange.sql.ddl.expression import CHECK, GENERATED, INDEX, PREDICATE, TRANSFORM, Use
+from seachange.sql.ddl.expression import CHECK, DOWN, GENERATED, INDEX, PREDICATE, TRANSFORM, UP, Use
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.pgcatalog.deparse import print_expression
 from seachange.sql.port.port import TransactionPort
@@ -84,9 +84,17 @@ class _LocalTimes:
         """A conversion reads the columns' old types; everything else their new ones."""
         changed = {a.name: a.type for a in actions if isinstance(a, statements.AlterColumnType)}
         later = replace(self, types={**self.types, **changed})
-        return tuple((self if isinstance(a, statements.AlterColumnType) else later).action(a) for a in actions)
+        found = ((self if isinstance(a, statements.AlterColumnType) else later).action(a) for a in actions)
+        return tuple(map(later.down, found))
+
+    def down(self, action: statements.AlterAction) -> statements.AlterAction:
+        if not isinstance(action, statements.DropColumn | statements.AlterColumnType) or action.down is None:
+            return action
+        return replace(action, down=self.resolve(action.down, DOWN))
 
     def column(self, column: statements.ColumnDefinition) -> statements.ColumnDefinition:
+        if column.up is not None:
+            column = replace(column, up=self.resolve(column.up, UP, column.type))
         if column.generated is None:
             return column
         return replace(column, generated=self.resolve(column.generated, GENERATED, column.type))
@@ -144,13 +152,15 @@ class _LocalTimes:
             changed = resolve_literals(typed)
             changed |= use is TRANSFORM and localize(typed, session_zone())
             typed = Typed(typed.tree, types_of)
-        dependent = find_dependent(typed, strict=False) if not use.invalid else None
+        dependent = find_dependent(typed, strict=use is UP) if not use.invalid or use is UP else None
         if dependent is not None:
             self._object(dependent, tuple(types), use)
         return _cut(definition, typed.tree, tuple(types)) if changed else definition
 
     def _object(self, dependent: exp.Expr, names: Sequence[str], use: Use) -> None:
         shown = _shown(dependent, {_reference(number): name for number, name in enumerate(names)})
+        if use is UP:
+            raise _not_immutable(use, shown)
         if use is CHECK:
             notice = f"{shown} goes by the time zone of the session: a check constraint takes it in UTC. {_INSTEAD}."
             self.notices.append(notice)
@@ -173,8 +183,12 @@ def refuse_local_times(
         dependent = find_dependent(_typed(tree, to, _asker(types, duck)), strict=True)
         if dependent is not None:
             shown = _shown(dependent, {reference: column.name for reference, column in used.items()})
-            detail = f"{use.name} must be immutable, and {shown} goes by the time zone of the session. {_INSTEAD}."
-            raise errors.InvalidObjectDefinition(detail=detail)
+            raise _not_immutable(use, shown)
+
+
+def _not_immutable(use: Use, shown: str) -> errors.Error:
+    detail = f"{use.name} must be immutable, and {shown} goes by the time zone of the session. {_INSTEAD}."
+    return errors.InvalidObjectDefinition(detail=detail)
 
 
 def _concerns_moments(texts: Iterable[str]) -> bool:

@@ -19,7 +19,17 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE, Access, RolePrivileges
 from seachange.model.schema.actor import find_roles, role_exists
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
+from seachange.model.schema.objects import (
+    UNPLANNED,
+    Database,
+    Descriptor,
+    EnumType,
+    Role,
+    Schema,
+    Sequence,
+    Shape,
+    View,
+)
 from seachange.model.schema.rights import OWNER, OnObject, OnUnsaid, Right, RoleAttribute
 from seachange.model.schema.temporary import is_temporary
 from seachange.planner.plan import ChangePlan
@@ -40,7 +50,9 @@ _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
 
 
 def describe(descriptor: Descriptor) -> str:
-    return f"{'role' if isinstance(descriptor, Role) else kind_of(descriptor).value} {descriptor.name}"
+    if isinstance(descriptor, UNPLANNED):
+        return f"{type(descriptor).__name__.lower()} {descriptor.name}"
+    return f"{kind_of(descriptor).value} {descriptor.name}"
 
 
 def kind_of(descriptor: Descriptor) -> ObjectKind:
@@ -115,7 +127,7 @@ def _check_touched(
 def drop_right(found: Descriptor, port: TransactionPort) -> Right:
     """The owner of a schema may drop the objects in it."""
     own = OnObject(found.id, (OWNER,))
-    if isinstance(found, Schema | Database | Role):
+    if isinstance(found, Schema | Database | Role | Shape):
         return own
     schema = port.rights.schema_right(found.schema, OWNER)
     return schema if schema is not None and port.rights.allows(schema) else own
@@ -175,7 +187,7 @@ def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
 
 def _default_privileges(created: Descriptor, owner: str, port: TransactionPort) -> tuple[RolePrivileges, ...]:
     creator = find_roles(port.schema.objects()).get(owner)
-    if creator is None or isinstance(created, Role):
+    if creator is None or isinstance(created, UNPLANNED):
         return ()
     kind = _GRANTED_AS.get(kind_of(created), kind_of(created))
     schema = "" if isinstance(created, Schema | Database) else created.schema

@@ -24,6 +24,7 @@ from seachange.model.schema.objects import (
     EnumType,
     Role,
     Schema,
+    Shape,
     View,
 )
 from seachange.model.schema.rights import OWNER, MemberOf, OnObject, OnUnsaid, Right, RoleAttribute
@@ -186,7 +187,7 @@ def _on_schemas_of_objects(statement: statements.Statement, need: Need, port: Tr
     if isinstance(statement, statements.AlterTable) and not any(map(_takes_name, statement.actions)):
         return
     for found in _objects(statement, port):
-        if not isinstance(found, Schema | Database | Role):
+        if not isinstance(found, Schema | Database | Role | Shape):
             yield from _in_schema(found.schema, need.right, port)
 
 
@@ -200,7 +201,9 @@ def _takes_name(action: object) -> bool:
 def _on_schemas_of_owner(statement: statements.Statement, need: Need, port: TransactionPort) -> Found:
     assert isinstance(statement, statements.ChangeOwner)
     for found in _objects(statement, port):
-        if not isinstance(found, Schema | Database | Role) and port.rights.access_of(found).owner != statement.role:
+        if isinstance(found, Schema | Database | Role | Shape):
+            continue
+        if port.rights.access_of(found).owner != statement.role:
             yield from _in_schema(found.schema, need.right, port, statement.role)
 
 

@@ -20,7 +20,16 @@ from seachange.model.relation import RelationName
 from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PartComment
 from seachange.model.schema.actor import find_roles, memberships, role_exists
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import DEFAULT_DATABASE, Database, DefaultPrivileges, Descriptor, Role, Schema
+from seachange.model.schema.objects import (
+    DEFAULT_DATABASE,
+    UNPLANNED,
+    Database,
+    DefaultPrivileges,
+    Descriptor,
+    Role,
+    Schema,
+    Shape,
+)
 from seachange.model.schema.rights import AdminOf, MemberOf, RoleAttribute
 from seachange.model.schema.scram import SALT_BYTES, is_verifier, make_verifier
 from seachange.sql.change.command_tags import role_tag
@@ -284,11 +293,11 @@ def _check_member(names: Iterable[str], port: TransactionPort) -> None:
 
 def _owned(owners: Iterable[str], port: TransactionPort) -> list[Descriptor]:
     every = (*port.names.tables(), *port.schema.objects())
-    return [found for found in every if not isinstance(found, Role) and found.access.owner in owners]
+    return [found for found in every if not isinstance(found, UNPLANNED) and found.access.owner in owners]
 
 
 def _name(found: Descriptor) -> RelationName:
-    schema = None if isinstance(found, Schema | Database | Role) else found.schema
+    schema = None if isinstance(found, Schema | Database | Role | Shape) else found.schema
     return RelationName(schema, found.name)
 
 
@@ -305,7 +314,8 @@ def _drop_owned(statement: statements.DropOwned, port: TransactionPort, run: Run
         elif not isinstance(found, Table | Database) and port.schema.object_by_id(found.id) is not None:
             run(statements.DropObjects(kind_of(found), (_name(found),), cascade=statement.cascade))
     for found in (*port.names.tables(), *port.schema.objects()):
-        held = [] if isinstance(found, Role) else [p for p in found.access.privileges if p.role in statement.owners]
+        privileges = () if isinstance(found, UNPLANNED) else found.access.privileges
+        held = [p for p in privileges if p.role in statement.owners]
         kind = kind_of(found) if held else ObjectKind.TABLE
         granted = ObjectKind.TABLE if kind is ObjectKind.VIEW else kind
         for each in held:

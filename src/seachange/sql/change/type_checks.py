@@ -13,7 +13,7 @@ from seachange.model.schema.expression import Expression
 from seachange.model.statements import AddColumn, AlterTable, DdlStatement, ExpressionDefinition, Volatility
 from seachange.model.statements.table_statements import without_types
 from seachange.sql.change.local_times import refuse_local_times
-from seachange.sql.ddl.expression import GENERATED, INDEX, PREDICATE, Use
+from seachange.sql.ddl.expression import DOWN, GENERATED, INDEX, PREDICATE, Use
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.default_text import drawn_text, is_drawn, read_drawn
 from seachange.sql.port.port import TransactionPort
@@ -73,7 +73,8 @@ def evaluate_stable(statement: DdlStatement, port: TransactionPort) -> dict[str,
 
 def verify_checks(before: Table | None, after: Table, duck: DuckSession) -> None:
     """Has DuckDB bind the CHECK constraints that a change adds: functions and operators must exist for the columns'
-    types, and the result must be a boolean."""
+    types, and the result must be a boolean. The same for DOWN of columns that go."""
+    _verify_downs(before, after, duck)
     known = {check.id for check in before.checks} if before is not None else set()
     for check in after.checks:
         if check.id in known:
@@ -86,6 +87,20 @@ def verify_checks(before: Table | None, after: Table, duck: DuckSession) -> None
             raise errors.DatatypeMismatch(
                 detail=f'argument of CHECK constraint "{check.name}" must be type boolean, not {found.lower()}'
             )
+
+
+def _verify_downs(before: Table | None, after: Table, duck: DuckSession) -> None:
+    known = before.retired_by_id if before is not None else {}
+    for retired in after.retired:
+        down = retired.down
+        if down is None or retired.column.id in known or not all(c in after.column_by_id for c in down.columns):
+            continue
+        refuse_local_times(down, after, duck, DOWN, retired.column.type)
+        used = [after.column_by_id[c] for c in down.columns]
+        nulls = ", ".join(f"CAST(NULL AS {c.type.duckdb}) AS {column_reference(c.id)}" for c in used) or "1"
+        sql = f"SELECT {down.text} FROM (SELECT {nulls}) WHERE false"  # noqa: S608 - columns are named by id
+        (found,) = duck.rows(DuckQuery(sql, {}, {})).types
+        check_assignable(retired.column, found)
 
 
 def resolve_index_types(before: Table | None, after: Table, duck: DuckSession) -> Table:

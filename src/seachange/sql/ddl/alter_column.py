@@ -7,7 +7,7 @@ from collections.abc import Callable
 from seachange import errors
 from seachange.model import statements
 from seachange.sql.ddl.column import SETTINGS, read_always, read_default
-from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
+from seachange.sql.ddl.expression import DOWN, GENERATED, TRANSFORM, UP, compile_expression
 from seachange.sql.ddl.sequence import OptionReader, read_identity
 from seachange.sql.ddl.storage_parameters import take_column_storage
 from seachange.sql.text.names import read_collation, read_column_type
@@ -41,8 +41,29 @@ def _type(reader: Reader, name: str) -> statements.AlterAction:
     if reader.take("collate"):
         read_collation(reader)
     if not reader.take("using"):
-        return statements.AlterColumnType(name, type_)
-    return statements.AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM, type_))
+        return statements.AlterColumnType(name, type_, down=take_down(reader))
+    if not _is_followed_by_down(reader):
+        return statements.AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM, type_))
+    using = compile_expression(reader.parenthesized(), UP, type_)
+    return statements.AlterColumnType(name, type_, using, take_down(reader))
+
+
+def _is_followed_by_down(reader: Reader) -> bool:
+    """Whether an expression in parentheses is all that USING has; elsewhere `down` may be the name of a column."""
+    if not reader.at_symbol("("):
+        return False
+    ahead, depth = 0, 0
+    while (word := reader.plain(ahead)) or reader.peek(ahead) is not None:
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        ahead += 1
+        if not depth:
+            break
+    return (reader.plain(ahead), reader.plain(ahead + 1)) == ("down", "using")
+
+
+def take_down(reader: Reader) -> statements.ExpressionDefinition | None:
+    """DOWN USING (...), of the column that is dropped or converted."""
+    return compile_expression(reader.parenthesized(), DOWN) if reader.take("down", "using") else None
 
 
 def _set_default(reader: Reader, name: str) -> statements.AlterAction:

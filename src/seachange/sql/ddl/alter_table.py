@@ -7,7 +7,7 @@ from collections.abc import Callable
 from seachange import errors
 from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
-from seachange.sql.ddl.alter_column import read_alter_column
+from seachange.sql.ddl.alter_column import read_alter_column, take_down
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_added_constraint
 from seachange.sql.ddl.object import take_cascade, take_move_or_owner
@@ -89,7 +89,7 @@ def _drop(reader: Reader) -> statements.AlterAction:
         return statements.DropConstraint(reader.name(), if_exists, take_cascade(reader))
     reader.take("column")
     if_exists = reader.take("if", "exists")
-    return statements.DropColumn(reader.name(), if_exists, take_cascade(reader))
+    return statements.DropColumn(reader.name(), if_exists, take_cascade(reader), take_down(reader))
 
 
 def _rename_to(reader: Reader) -> statements.AlterAction:

@@ -17,7 +17,7 @@ from seachange.model.statements import (
     UserType,
 )
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
-from seachange.sql.ddl.expression import DEFAULT, GENERATED, compile_expression
+from seachange.sql.ddl.expression import DEFAULT, GENERATED, UP, compile_expression
 from seachange.sql.ddl.sequence import INTEGERS, read_identity
 from seachange.sql.text.names import read_collation, read_column_type
 from seachange.sql.text.tokens import Reader, TokenKind
@@ -38,7 +38,7 @@ _STATISTICS_MAX = 10_000
 # The keywords that may follow a default; inside one they occur only in parentheses or CASE.
 _AFTER_DEFAULT_WORDS = """
     not null default unique primary check references constraint generated collate deferrable initially storage
-    compression
+    compression up
 """
 _AFTER_DEFAULT = frozenset(_AFTER_DEFAULT_WORDS.split())
 _WORDS: dict[str, ConstantDefault] = {
@@ -63,14 +63,17 @@ class _Draft:
     generated: ExpressionDefinition | None = None
     identity: IdentityDefinition | None = None
     settings: dict[str, SettingValue | None] = field(default_factory=dict)
+    up: ExpressionDefinition | None = None
 
     def set_nullable(self, nullable: bool) -> None:
         if self.nullable is not None and self.nullable != nullable:
             raise errors.SyntaxProblem(detail=f'conflicting NULL and NOT NULL for column "{self.name}"')
         self.nullable = nullable
 
-    def expect_no_value(self) -> None:
+    def expect_no_value(self, is_default: bool = False) -> None:
         """A column has at most one of default, identity and generation expression."""
+        if self.up is not None and not is_default:
+            raise errors.SyntaxProblem(detail=f'column "{self.name}" has more than one expression for its values')
         if self.serial or self.default is not None or self.generated is not None or self.identity is not None:
             detail = f'more than one default, identity or generation expression for column "{self.name}"'
             raise errors.SyntaxProblem(detail=detail)
@@ -85,6 +88,7 @@ class _Draft:
             self.identity,
             self.serial,
             tuple((name, value) for name, value in self.settings.items() if value is not None),
+            self.up,
         )
 
 
@@ -160,7 +164,7 @@ def _read_statistics(reader: Reader) -> int | None:
 
 
 def _default(reader: Reader, draft: _Draft) -> None:
-    draft.expect_no_value()
+    draft.expect_no_value(is_default=True)
     draft.default = read_default(reader, _AFTER_DEFAULT, draft.type)
 
 
@@ -179,6 +183,12 @@ def _generated(reader: Reader, draft: _Draft) -> None:
         raise errors.FeatureNotSupported(
             feature="a virtual generated column", instead="Write STORED after the expression."
         )
+
+
+def _up(reader: Reader, draft: _Draft) -> None:
+    if draft.up is not None or draft.serial or draft.generated is not None or draft.identity is not None:
+        raise errors.SyntaxProblem(detail=f'column "{draft.name}" has more than one expression for its values')
+    draft.up = compile_expression(reader.parenthesized(), UP, draft.type)
 
 
 def _read_identity(reader: Reader, draft: _Draft, always: bool) -> IdentityDefinition:
@@ -205,6 +215,7 @@ _PROPERTIES: tuple[tuple[tuple[str, ...], Callable[[Reader, _Draft], None]], ...
     (("collate",), _collated),
     (("storage",), _kept),
     (("compression",), _compression),
+    (("up", "using"), _up),
 )
 
 # The settings that ALTER COLUMN ... SET changes: by keyword, the field of the column and the reader of its value.

@@ -79,9 +79,11 @@ GENERATED = Use("column generation expressions", columns=True, volatility=Volati
 INDEX = Use("index expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
 PREDICATE = Use("index predicates", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
 TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOLATILE)
+UP = Use("UP expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
+DOWN = Use("DOWN expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
 
 
-USES: Final = {use.name: use for use in (CHECK, DEFAULT, GENERATED, INDEX, PREDICATE, TRANSFORM)}
+USES: Final = {use.name: use for use in (CHECK, DEFAULT, GENERATED, INDEX, PREDICATE, TRANSFORM, UP, DOWN)}
 # What an expression is parsed behind.
 _BEFORE: Final = "SELECT (\n"
 

@@ -7,7 +7,15 @@ from functools import partial
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Grant, GrantRoles, RoleStatement
+from seachange.model.statements import (
+    CreateTableAs,
+    CreateTemporary,
+    DdlStatement,
+    Grant,
+    GrantRoles,
+    RoleStatement,
+    ShapeStatement,
+)
 from seachange.sql.ddl import role, table
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
@@ -17,6 +25,7 @@ from seachange.sql.ddl.object import read_drop_objects, read_revert_change
 from seachange.sql.ddl.privilege import read_grant, read_revoke
 from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
+from seachange.sql.ddl.shape import read_create_shape, read_drop_shape
 from seachange.sql.ddl.view import (
     read_alter_view,
     read_create_view,
@@ -37,9 +46,8 @@ def _read_revoke(reader: Reader) -> Grant | GrantRoles:
 
 _TEMPORARY = tuple((*scope, word) for scope in ((), ("local",), ("global",)) for word in ("temp", "temporary"))
 
-DDL_READERS: tuple[
-    tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs | CreateTemporary | RoleStatement]], ...
-] = (
+_Definition = DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | ShapeStatement
+DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Definition]], ...] = (
     (("create", "table"), table.read_create_table),
     # UNLOGGED is ignored: every table is durable.
     (("create", "unlogged", "table"), table.read_create_table),
@@ -71,6 +79,8 @@ DDL_READERS: tuple[
     (("create", "database"), read_create_database),
     (("alter", "database"), read_alter_database),
     (("drop", "database"), partial(read_drop_objects, kind=ObjectKind.DATABASE)),
+    (("create", "shape"), read_create_shape),
+    (("drop", "shape"), read_drop_shape),
     (("comment",), read_comment),
     (("grant",), _read_grant),
     (("revoke",), _read_revoke),

@@ -134,11 +134,17 @@ def _read_elements(
             # Of a new table, all rows are checked.
             reader.take("not", "valid")
         else:
-            columns.append(read_column(reader, constraints))
+            columns.append(_without_up(read_column(reader, constraints)))
         if not reader.take_symbol(","):
             break
     reader.expect_symbol(")")
     return columns, constraints, likes
+
+
+def _without_up(column: statements.ColumnDefinition) -> statements.ColumnDefinition:
+    if column.up is not None:
+        raise errors.SyntaxProblem(detail=f'UP USING of column "{column.name}" of a new table')
+    return column
 
 
 def _read_like(reader: Reader, position: int) -> statements.LikeClause:

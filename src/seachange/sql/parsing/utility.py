@@ -135,6 +135,8 @@ def read_alias(reader: Reader) -> str | None:
         table = read_relation(reader)
         schema = ("table_schema", exp.Literal.string(table.schema or "public"))
         return _query("layouts", schema, ("table_name", exp.Literal.string(table.name)), order="layout_id")
+    if reader.take("show", "shapes"):
+        return _query("shapes", order="name")
     for verb in _VERBS:
         if reader.take(verb, "job"):
             call = exp.Anonymous(this=f"{verb}_job", expressions=[exp.Literal.number(reader.integer())])

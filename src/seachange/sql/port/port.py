@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import pyarrow as pa
 
 from seachange.model.condition import Condition
-from seachange.model.ids import DescriptorId, KeyHash, TableId
+from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, ShownLock
 from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
@@ -129,6 +129,10 @@ class SchemaPort(Protocol):
     def past_changes(self, first: int) -> tuple[PastChange, ...]:
         """The changes of the database from this one on, oldest first; none if there is no such change. Raises
         SnapshotTooOld if its definitions are no longer kept."""
+
+    def schema_as_of(self, moment: str | None) -> tuple[Seq, tuple[Table, ...]]:
+        """The tables of the database at a moment, a sequence number or a time, and its sequence; None is now, as the
+        transaction has made them. Raises LayoutTooOld if their definitions are no longer kept."""
 
     def note_name(self, schema: str, name: str) -> None:
         """A statement has looked for a relation or type of that name, and may have found none."""

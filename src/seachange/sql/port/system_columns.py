@@ -30,6 +30,7 @@ nodes epoch:int8 name:text live:bool low_water:int8 write_mark:int8 expiry_ms:in
 descriptors id:int8 table_schema:text table_name:text version:int8 min_version:int8 element:text name:text
     state:text
 layouts table_schema:text table_name:text layout_id:int8 is_current:bool columns:text segments:int8 rows:int8
+shapes name:text as_of:int8 tables:int8 roles:text sessions:text columns_held:text
 segments table_schema:text table_name:text index_name:text segment_id:int8 kind:text layout_id:int8 is_base:bool
     seq:int8 rows:int8 size_bytes:int8
 cache store:text folder:text size_max_bytes:int8 files:int8 pinned_files:int8 size_bytes:int8 hits:int8 misses:int8

@@ -12,7 +12,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Database, Descriptor, Role
+from seachange.model.schema.objects import UNPLANNED, Database, Descriptor
 from seachange.model.statements import DdlStatement, DropObjects, RenameObject
 from seachange.sql.parsing.parse import Parsed, TreeStatement
 from seachange.sql.port.port import TransactionPort
@@ -29,7 +29,7 @@ def descriptors_of(statements: Iterable[DdlStatement], port: TransactionPort) ->
     statements = tuple(statements)
     objects = port.schema.every_object() if any(map(_takes_whole, statements)) else port.schema.objects()
     every = (*tables_of(statements, port), *objects)
-    return {found.id: found for found in every if not isinstance(found, Role)}
+    return {found.id: found for found in every if not isinstance(found, UNPLANNED)}
 
 
 def hold_database(statement: DdlStatement, known: Iterable[Descriptor], port: TransactionPort) -> None:

@@ -16,13 +16,22 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements import CreateTableAs, CreateTemporary, CreateView, DdlStatement, Explain, RoleStatement
+from seachange.model.statements import (
+    CreateTableAs,
+    CreateTemporary,
+    CreateView,
+    DdlStatement,
+    Explain,
+    RoleStatement,
+    ShapeStatement,
+)
 from seachange.runtime.nonblocking import may_wait
 from seachange.sql.change.command_tags import command_tag, role_tag
 from seachange.sql.change.create_as import run_create_as
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.roles import run_role
 from seachange.sql.change.schema_change import run_ddl
+from seachange.sql.change.shapes import run_shape, shape_tag
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import Argument, read_operand
 from seachange.sql.duck.sequence_calls import find_calls
@@ -216,6 +225,8 @@ def _command(parsed: Parsed) -> str:
         return _command(explained)
     if isinstance(parsed, RoleStatement):
         return role_tag(parsed)
+    if isinstance(parsed, ShapeStatement):
+        return shape_tag(parsed)
     if isinstance(parsed, CreateTemporary):
         return _command(parsed.create)
     if isinstance(parsed, CreateTableAs):
@@ -366,6 +377,8 @@ def run_statement(
         if isinstance(prepared.parsed, RoleStatement):
             run = partial(run_ddl, text=prepared.text, port=port, duck=duck, notices=notices)
             return run_role(prepared.parsed, port, run, notices)
+        if isinstance(prepared.parsed, ShapeStatement):
+            return run_shape(prepared.parsed, port, notices)
         if isinstance(prepared.parsed, CreateTemporary):
             created = prepared.parsed.create
             port.statement.begin_temporary()

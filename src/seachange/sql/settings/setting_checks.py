@@ -37,6 +37,9 @@ _MESSAGE_BYTES_MIN, _MESSAGE_BYTES_BEYOND = 1 << 16, 1 << 31
 _CONNECT = "sc://"
 # The syntax of the JVM.
 _SPARK_MEMORY = re.compile(r"[1-9][0-9]*[kmgt]b?", re.IGNORECASE)
+_SHAPE_NAME = re.compile(r"[^\W\d][\w $.-]{0,62}")
+# `t=3`, or `s.t=3`.
+LAYOUT_NUMBER = re.compile(r"(?:(?P<schema>[^=]+)\.)?(?P<table>[^=.]+)=(?P<layout>[0-9]{1,9})")
 _UTF8 = frozenset({"utf8", "unicode"})
 
 
@@ -116,6 +119,27 @@ def check_encoding(value: str) -> str:
 def check_as_of(value: str) -> str:
     parse_as_of(value)
     return value.strip()
+
+
+def check_layout(value: str) -> str:
+    """A moment, the name of a shape, or a table with the number of a layout."""
+    if not is_shape_name(value.strip()) and not LAYOUT_NUMBER.fullmatch(value.strip()):
+        parse_as_of(value)
+    return value.strip()
+
+
+def is_shape_name(value: str) -> bool:
+    """
+    >>> is_shape_name("release_41"), is_shape_name("41"), is_shape_name("2026-03-01"), is_shape_name("now")
+    (True, False, False, False)
+    """
+    if not _SHAPE_NAME.fullmatch(value):
+        return False
+    try:
+        parse_as_of(value)
+    except ValueError:
+        return True
+    return False
 
 
 def check_concurrently(value: str) -> str:

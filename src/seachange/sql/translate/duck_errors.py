@@ -35,6 +35,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"\.parquet", errors.SegmentDamaged),
     ("InterruptException", "", errors.QueryCanceled),
     ("INTERRUPTException", "", errors.QueryCanceled),
+    ("", "has been dropped without DOWN USING", errors.NoCounterpart),
     ("", LIMIT_PHRASE, errors.ProgramLimitExceeded),
     ("", DISTANCE_PHRASE, errors.InvalidParameterValue),
     ("", r"^(Invalid Input Error: )?value too long for type", errors.StringTooLong),

@@ -12,7 +12,7 @@ from seachange.values.types import SqlType
 @dataclass(frozen=True, slots=True)
 class ColumnElement:
     """`in_place_of` is the column after which it stands; without one it is the last. `origin` is what it would be
-    computed from, if there were rows."""
+    computed from, if there were rows; `up` what rows are computed from that are written in an earlier shape."""
 
     table_id: TableId
     column_id: ColumnId
@@ -20,6 +20,7 @@ class ColumnElement:
     frozen: str | None = None
     in_place_of: ColumnId | None = field(default=None, compare=False)
     origin: Expression | None = field(default=None, compare=False)
+    up: Expression | None = field(default=None, compare=False)
 
     @property
     def column_place(self) -> tuple[TableId, ColumnId]:
@@ -28,7 +29,7 @@ class ColumnElement:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedColumn:
-    """A column whose values are computed from the old ones until it takes the place of column `in_place_of`."""
+    """A column whose values are computed from others until it is public, or takes the place of column `in_place_of`."""
 
     table_id: TableId
     column_id: ColumnId
@@ -110,8 +111,17 @@ class ColumnStatistics:
     target: int
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnDown:
+    """What computes a column that is gone, for programs that still know it."""
+
+    table_id: TableId
+    column_id: ColumnId
+    expression: Expression
+
+
 AnyColumn = ColumnElement | ConvertedColumn
 # What comes and goes with its column, and is hidden as long as the column is.
 ColumnSetting = ColumnCompression | ColumnStatistics
 ColumnPart = ColumnName | ColumnType | ColumnDefault | ColumnGenerated | ColumnIdentity | ColumnSetting
-ColumnTopic = AnyColumn | ColumnPart | ColumnNotNull
+ColumnTopic = AnyColumn | ColumnPart | ColumnNotNull | ColumnDown

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.replica.schema_history import Relation
-from seachange.engine.session.pinned_port import find_pinned, pinned
+from seachange.engine.shapes.pinned_port import find_pinned, pinned
 from seachange.engine.transaction.enum_labels import labelled
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import TableId
@@ -25,7 +25,7 @@ def shaped(transaction: Transaction) -> TransactionPort:
     if not state.shapes.has_moved:
         return port
     pin = FirstUses(state)
-    return replace(pinned(port, pin), names=ShapedNames(port, pin))
+    return replace(pinned(port, pin, state.parts.duck), names=ShapedNames(port, pin))
 
 
 @dataclass(frozen=True, slots=True)
