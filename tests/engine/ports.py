@@ -18,21 +18,24 @@ HOUR_MS = 3_600_000
 
 
 class HookedCatalog:
-    """Runs a hook before each call of the method that it is set for."""
+    """Runs a hook before each call of the method that it is set for, or changes what the method returns."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.before: dict[str, Callable[[], None]] = {}
+        self.after: dict[str, Callable[[Any], Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._catalog, name)
-        hook = self.before.get(name)
-        if hook is None:
+        hook, change = self.before.get(name), self.after.get(name)
+        if hook is None and change is None:
             return found
 
         def call(*args: Any, **named: Any) -> Any:
-            hook()
-            return found(*args, **named)
+            if hook is not None:
+                hook()
+            answer = found(*args, **named)
+            return answer if change is None else change(answer)
 
         return call
 

@@ -4,9 +4,10 @@ DuckDB checks for an interrupt between two vectors of rows, and does not count t
 vector of large values may need more memory than the machine has. An allocation that fails ends such a statement as an
 error, and its memory is released.
 
-Another thread may meet the same failure meanwhile. It then fails like a statement without memory, with two
-exceptions: work in the background is tried again (`engine/context/background.py`), and a commit that may have taken
-place is looked up by its id (`commit` of both catalogs), never reported as failed.
+Another thread may meet the same failure meanwhile, between any two steps. It then fails like a statement without
+memory. Work in the background is tried again (`engine/context/background.py`). A commit that may have taken place is
+looked up by its id (`commit` of both catalogs), never reported as failed. A node that was changing what its sessions
+share discards all of it with its epoch (`engine/replica/epoch.py`).
 
 **Invariant:** the limit exists only while a statement that has exceeded its own limit is still running.
 """
@@ -54,8 +55,9 @@ class MemoryWall:
             limit = pages * os.sysconf("SC_PAGE_SIZE") + RESERVE_BYTES
             soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
             if soft == resource.RLIM_INFINITY or limit < soft:
-                resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+                # First: `take_down` must know it, whatever fails here.
                 self._before = soft, hard
+                resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 MEMORY_WALL: Final = MemoryWall()

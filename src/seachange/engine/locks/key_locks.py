@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
@@ -68,14 +68,39 @@ class LongWaits(Protocol):
     def begin(self, owner: LockOwner) -> LongWait: ...
 
 
+def _do_nothing() -> None:
+    pass
+
+
+class _Whole:
+    """Around a change of the lock table. Its own errors leave it whole. Missing memory and Ctrl-C come between any two
+    steps: they may leave a lock that is never released, or a waiter that is never woken."""
+
+    __slots__ = ("_give_up",)
+
+    def __init__(self, give_up: Callable[[], None]) -> None:
+        self._give_up = give_up
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, (MemoryError, KeyboardInterrupt)):
+            self._give_up()
+
+
 class LockTable:
     """The locks of one epoch. An actor never waits for itself, even across its lock scopes."""
 
-    def __init__(self, epoch: Epoch, describe: DescribeKey = describe_key) -> None:
-        """`describe` returns the name of the object that a key belongs to."""
+    def __init__(
+        self, epoch: Epoch, describe: DescribeKey = describe_key, give_up: Callable[[], None] = _do_nothing
+    ) -> None:
+        """`describe` returns the name of the object that a key belongs to; `give_up` is called when a change was cut
+        short."""
         self._epoch = epoch
         self._describe = describe
         self._mutex = threading.Lock()
+        self._whole = _Whole(give_up)
         self._locks: dict[KeyHash, _Lock] = {}
         self._held: dict[LockOwner, set[KeyHash]] = {}
         # By actor.
@@ -108,7 +133,8 @@ class LockTable:
                 return False
             if policy is LockPolicy.NOWAIT:
                 raise errors.LockRefused(self._describe(key), self._holders_of(lock, waiter))
-            self._enqueue(lock, waiter)
+            with self._whole:
+                self._enqueue(lock, waiter)
             # An interrupt that arrived earlier found no waiter.
             if interrupts is not None and interrupts.is_set:
                 self._wake(waiter, _Wake.CANCELED)
@@ -126,20 +152,20 @@ class LockTable:
             return key in self._held.get(owner, ())
 
     def release(self, owner: LockOwner, key: KeyHash) -> None:
-        with self._mutex:
+        with self._mutex, self._whole:
             if key in self._held.get(owner, ()):
                 self._held[owner].discard(key)
                 self._give_up(owner, key)
 
     def release_all(self, owner: LockOwner) -> None:
         """Releases all locks of a scope and wakes their waiters."""
-        with self._mutex:
+        with self._mutex, self._whole:
             for key in self._held.pop(owner, ()):
                 self._give_up(owner, key)
 
     def cancel(self, actor: int) -> None:
         """Cancels the lock wait of an actor, if it waits."""
-        with self._mutex:
+        with self._mutex, self._whole:
             self._wake(self._waiting.get(actor), _Wake.CANCELED)
 
     def waits_for(self) -> dict[int, set[int]]:
@@ -253,9 +279,10 @@ class LockTable:
         return () if waiter is None else self._blockers(self._locks[waiter.key], waiter)
 
     def _grant(self, lock: _Lock, waiter: _Waiter) -> None:
+        # First: a key that is held here and by no lock is released without effect.
+        self._held.setdefault(waiter.owner, set()).add(waiter.key)
         held = lock.holders.get(waiter.owner)
         lock.holders[waiter.owner] = waiter.strength if held is None else max(held, waiter.strength)
-        self._held.setdefault(waiter.owner, set()).add(waiter.key)
 
     def _give_up(self, owner: LockOwner, key: KeyHash) -> None:
         lock = self._locks[key]
@@ -294,7 +321,7 @@ class LockTable:
             else:
                 self._await_watched(waiter, timeout_s, watch)
         finally:
-            with self._mutex:
+            with self._mutex, self._whole:
                 holders = self._holders_of(self._locks[waiter.key], waiter) if waiter.wake is None else None
                 # No effect on a waiter that has just been woken.
                 self._wake(waiter, _Wake.OUT_OF_TIME)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 from seachange.catalog.port import Catalog
 from seachange.engine.context.background import drive
@@ -102,11 +103,13 @@ class GroupCommitter:
         return now_us
 
     def _commit(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
+        # A step that finds no memory is tried again: no submission is lost before all are in the batch.
+        batch = list(islice(self._waiting, BATCH_MAX))
+        for _ in batch:
+            self._waiting.popleft()
         try:
             outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])
-            for member, outcome in zip(batch, outcomes, strict=True):
-                member.outcome = outcome
+            self._answer(batch, outcomes)
             self._apply_decided(batch)
         except Exception as problem:  # noqa: BLE001 - handed to every member, each in its own session
             for member in batch:
@@ -118,6 +121,14 @@ class GroupCommitter:
         self.catalog_commits += 1
         self.commits += len(batch)
         reach("commit.applied")
+
+    def _answer(self, batch: Sequence[Submission], outcomes: Sequence[Outcome]) -> None:
+        """What is decided is not reported as failed: memory is only missing for a moment."""
+        while True:
+            with suppress(MemoryError):
+                for member, outcome in zip(batch, outcomes, strict=True):
+                    member.outcome = outcome
+                return
 
     def _apply_decided(self, batch: Sequence[Submission]) -> None:
         """A commit that is decided is never reported as failed, or the client would commit a second time. A node that

@@ -5,6 +5,9 @@ behind it may be gone.
 
 **Invariant:** `applied` is the last sequence whose descriptors, keys and rows are all in `schemas`, `conflicts` and
 `images`; the three move together under `lock`.
+
+**Invariant:** state whose change was cut short, by missing memory or Ctrl-C, is neither shown nor changed any more: the
+node starts a new epoch and reads it again.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import PublishedDescriptor
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
-from seachange.runtime.nonblocking import Holding, may_wait
+from seachange.runtime.nonblocking import Holding, WouldWait, may_wait
 from seachange.storage.image import IndexImage
 from seachange.storage.keys import change_hash, job_hash, table_hash
 from seachange.storage.warehouse import Warehouse
@@ -62,13 +65,15 @@ class EpochState:
         # Set when a StaleNode error is seen, so that the next transaction begins in a new epoch without waiting for a
         # heartbeat.
         self.ended = False
+        # Whether a change of this state was cut short.
+        self.is_torn = False
         self.applied: Seq = catalog.head()
         self.schemas = SchemaHistory(self._schema_at(self.applied))
         self.conflicts = ConflictMap()
         self.contention = Contention(clock)
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied, notify, warehouse.files.uses)
-        self.locks = LockTable(self.epoch, self.describe_key)
+        self.locks = LockTable(self.epoch, self.describe_key, self.give_up)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self.describe_key)
         self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
         self.local_waits = LocalWaits(catalog, self.epoch, self.shared, self.tables)
@@ -108,7 +113,13 @@ class EpochState:
             return self.schemas.at(snapshot)
         return self._schema_at(snapshot)
 
+    def give_up(self) -> None:
+        """A change of the state was cut short. Without memory, this needs none."""
+        self.is_torn = self.ended = True
+
     def image(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
+        if self.is_torn:
+            raise errors.StaleNode(node=self.epoch)
         image = self.images.current(index.id, snapshot)
         if image is not None:
             return image
@@ -145,18 +156,26 @@ class EpochState:
         """
         begun = self._looks
         with Holding(self.lock):
+            if self.is_torn:
+                raise errors.StaleNode(node=self.epoch)
             if self._looks > begun:
                 return self.applied
             self._looks += 1
             try:
                 for entry in self.catalog.follow(self.epoch, self.applied):
                     self._apply(entry)
-            except BaseException:
+            except BaseException as problem:
                 # Threads that waited must read the log themselves.
                 self._looks -= 1
+                self._check_whole(problem)
                 raise
             self.registry.advance(self.applied)
             return self.applied
+
+    def _check_whole(self, problem: BaseException) -> None:
+        """After an error of the catalog an entry can be applied again. Anything else comes between any two steps."""
+        if not isinstance(problem, errors.Error | WouldWait):
+            self.give_up()
 
     def _apply(self, entry: LogEntry) -> None:
         if entry.descriptors:
@@ -175,11 +194,15 @@ class EpochState:
         with self.lock:
             for seq, member in committed:
                 simple = not member.request.generations and not member.request.segments
-                if seq != self.applied + 1 or not simple:
+                if seq != self.applied + 1 or not simple or self.is_torn:
                     self.catch_up()
                     return
                 assert isinstance(member.outcome, Committed)
-                self._apply_member(member, member.outcome)
+                try:
+                    self._apply_member(member, member.outcome)
+                except BaseException as problem:
+                    self._check_whole(problem)
+                    raise
             self.registry.advance(self.applied)
 
     def _apply_member(self, member: Submission, outcome: Committed) -> None:

@@ -93,9 +93,16 @@ class NodeEpoch:
             if self.current is stale and not self._is_closed:
                 self.current = self._register()
                 stale.locks.end()
+                if stale.is_torn:
+                    # The catalog believes that it is alive. If it cannot be reached now, it expires.
+                    with suppress(errors.OperationalError):
+                        self.parts.catalog.end_node(stale.epoch)
 
     def beat(self) -> None:
         epoch = self.current
+        if epoch.is_torn:
+            self._renew(epoch)
+            return
         try:
             self._send_beat(epoch)
         except errors.StaleNode:

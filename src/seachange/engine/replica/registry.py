@@ -76,19 +76,31 @@ class Registry:
     def enter(self, writer: OpenWriter | None = None) -> int:
         """Registers a transaction that is about to read the head, with the current mark as its bound."""
         with self._lock:
-            ticket = self._uses.begin()
-            self._bounds[ticket] = self._mark if writer is None else self._write_mark
-            if writer is not None:
-                self._writers[ticket] = writer
-                self._begun.add(ticket)
-            return ticket
+            return self._enter(self._mark if writer is None else self._write_mark, writer)
 
     def enter_below(self, snapshot: Seq) -> int:
         """Registers a read of the past; it holds the mark, so that garbage collection does not proceed."""
         with self._lock:
-            ticket = self._uses.begin()
-            self._bounds[ticket] = min(self._mark, snapshot)
-            return ticket
+            return self._enter(min(self._mark, snapshot))
+
+    def _enter(self, bound: Seq, writer: OpenWriter | None = None) -> int:
+        ticket = self._uses.begin()
+        try:
+            self._bounds[ticket] = bound
+            if writer is not None:
+                self._writers[ticket] = writer
+                self._begun.add(ticket)
+        except BaseException:
+            # There is no memory for it, and no caller to end it.
+            self._forget(ticket)
+            raise
+        return ticket
+
+    def _forget(self, ticket: int) -> None:
+        self._bounds.pop(ticket, None)
+        self._writers.pop(ticket, None)
+        self._begun.discard(ticket)
+        self._uses.end(ticket)
 
     def move(self, ticket: int, snapshot: Seq) -> None:
         """Sets the snapshot of a transaction."""
@@ -103,10 +115,7 @@ class Registry:
     def leave(self, ticket: int) -> None:
         with self._lock:
             was_below = self._is_below(ticket)
-            self._bounds.pop(ticket, None)
-            self._writers.pop(ticket, None)
-            self._begun.discard(ticket)
-            self._uses.end(ticket)
+            self._forget(ticket)
             notifies = self._has_passed() or was_below
         if notifies:
             self._notify()

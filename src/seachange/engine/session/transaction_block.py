@@ -67,7 +67,10 @@ class TransactionBlock:
                     return work(transaction)
                 except errors.StatementHeld as held:
                     transaction.go_back(held.seq)
-        except BaseException:
+        except BaseException as problem:
+            if isinstance(problem, (MemoryError, KeyboardInterrupt)):
+                # It came between any two steps: what a savepoint needs may not be on record.
+                self._savepoints.clear()
             self._fail()
             raise
 
