@@ -254,6 +254,9 @@ class Changer:
             if then == "savepoint s" or (then and has_savepoint):
                 has_savepoint = True
                 self._execute(then)
+                if self._sqlstate != "00000":
+                    # Without the catalog, for example: the block has failed.
+                    break
         if chance.random() < SPOILED_SHARE:
             for spoil in spoils:
                 self._spoil(spoil)
