@@ -18,8 +18,7 @@ from seachange.model.states import State
 from seachange.storage.arrow import ELEMENT_IDS_FROM
 from seachange.values.types import Kind
 
-# The format without initial defaults, and the one with them.
-PLAIN_FORMAT = 2
+# The first format with initial defaults.
 DEFAULTS_FORMAT = 3
 
 

@@ -16,9 +16,6 @@ from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.descriptor import Table
 from seachange.values.types import SqlType
 
-# The labels of enum types by the id of their descriptors.
-Labels = Mapping[int, tuple[str, ...]]
-
 
 @dataclass(frozen=True, slots=True)
 class CheckRule:

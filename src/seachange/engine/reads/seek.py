@@ -133,7 +133,7 @@ def find_rows(
             return None
     if is_covered:
         return list(_project(table, path.plan, columns, entries))
-    return list(_fetch(txn, reads, table, path, columns, entries))
+    return list(_fetch(reads, table, path, columns, entries))
 
 
 def _count_max(txn: TransactionState, table: Table) -> int:
@@ -180,7 +180,6 @@ def _project(
 
 
 def _fetch(
-    txn: TransactionState,
     reads: RowReads,
     table: Table,
     path: KeyPath,

@@ -19,7 +19,6 @@ written since the statements read them: the base of a write stays.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
@@ -49,7 +48,6 @@ from seachange.model.schema.shape import has_same_plan
 from seachange.model.states import State
 from seachange.storage.keys import Key
 
-Row = tuple[Any, ...]
 _Reference = tuple[DescriptorId, ConstraintId, State]
 
 

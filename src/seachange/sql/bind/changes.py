@@ -11,9 +11,8 @@ from seachange import errors
 from seachange.sql.bind.conversions import check_stored
 from seachange.sql.bind.expressions import Expressions, refuse_row_sets
 from seachange.sql.bind.places import place_of
-from seachange.sql.bind.scope import BoundColumn, Columns, NameScope, Source
+from seachange.sql.bind.scope import BoundColumn, NameScope, Source
 
-Items: TypeAlias = Callable[[Expressions, exp.Expr, NameScope], Columns]
 AddSource: TypeAlias = Callable[[Expressions, exp.Expr, NameScope], None]
 # The row that an upsert could not insert.
 _EXCLUDED = "excluded"

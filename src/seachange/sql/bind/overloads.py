@@ -75,7 +75,6 @@ def _choose(candidates: Sequence[Signature], given: Types, is_operator: bool) ->
 
 
 _Candidate = tuple[Signature, tuple[str, ...]]
-_Narrow = Callable[[list[_Candidate], Types], list[_Candidate]]
 
 
 def _shapes(signature: Signature, count: int) -> Iterator[tuple[str, ...]]:

@@ -20,7 +20,6 @@ _CONSTANTS: Final = (TokenType.STRING, TokenType.NUMBER)
 # What may be between an operand and its operator.
 _CLOSING: Final = frozenset({")", "]"})
 _OPENING: Final = frozenset({"("})
-_QUALIFIED: Final = re.compile(r'(?:(?:"[^"]+"|[\w$]+)\.)*(?:"[^"]+"|[\w$]+)')
 # By the beginning of the message, what in it names the place.
 _NAMES: Final = tuple(
     re.compile(pattern)

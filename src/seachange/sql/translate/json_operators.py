@@ -28,7 +28,6 @@ _KEYED: dict[type[exp.Expr], str] = {
     exp.JSONBContainsAllTopKeys: "json_has_all",
 }
 _DOCUMENTS = (exp.DType.JSON, exp.DType.JSONB)
-_RESULTS = (exp.JSONExtract, exp.JSONBExtract, exp.JSONBDeleteAtPath)
 # Texts that a date may be compared with.
 _MOMENTS = frozenset({"now", "today", "yesterday", "tomorrow", "epoch", "infinity"})
 

@@ -80,7 +80,6 @@ _OF_CIDR: Final[Mapping[str, _Function]] = {
     "abbrev": _Function("network_abbreviated"),
     "set_masklen": _Function("network_set_network_length", returns_address=True),
 }
-NETWORK_FUNCTIONS: Final = frozenset(_CALLS)
 _WITHIN: Final = _Function("network_within", addresses=2)
 _WITHIN_OR_EQUAL: Final = _Function("network_within_equal", addresses=2)
 _OPERATORS: Final[Mapping[type[exp.Expr], _Function]] = {

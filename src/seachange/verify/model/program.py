@@ -8,7 +8,7 @@ instructions; the state that a version gives to an element is all that the model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -29,7 +29,6 @@ from seachange.verify.model.switches import Switch, Switches
 
 # Parses the statements of a text.
 Parse = Callable[[str], Sequence[DdlStatement]]
-Version = Mapping[Element, State]
 
 _INDEXES = (elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex)
 _FIRST_ID = 100
