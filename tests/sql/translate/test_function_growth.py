@@ -6,6 +6,7 @@ be. `test_function_costs.py` has the survey, and the functions that are bounded 
 
 import time
 from collections.abc import Iterator
+from itertools import islice, product
 
 import pytest
 
@@ -62,6 +63,73 @@ PLAIN = {
     "anycompatiblenonarray": "7",
     "any": "7",
 }
+PAIRS = "(select jsonb_agg(jsonb_build_object('a', i)) from generate_series(1, {n} / 8) as g(i))"
+LIST = TEXTS[1]
+# Functions that take no argument of any text, or have a syntax of their own.
+SPECIAL: dict[str, str] = {
+    "encode": "select length(encode(convert_to({text}, 'UTF8'), 'hex'))",
+    "decode": "select decode(encode(convert_to({text}, 'UTF8'), 'base64'), 'base64') is null",
+    "escape": "select encode(convert_to({text}, 'UTF8'), 'escape') is null",
+    "normalize": "select normalize({list}) is null",
+    "is normalized": "select {list} is normalized",
+    "parse_ident": "select cardinality(parse_ident(replace({list}, ',', '.')))",
+    "percentile_cont": "select percentile_cont(0.5) within group (order by i) from {rows}",
+    "percentile_disc": "select percentile_disc(array[0.1, 0.5]) within group (order by i) from {rows}",
+    "mode": "select mode() within group (order by i % 7) from {rows}",
+    "string_agg": "select length(string_agg('k' || i, ',' order by i desc)) from {rows}",
+    "distinct": "select array_agg(distinct i % 100) is null from {rows}",
+    "regexp_match": "select regexp_match({list}, 'k9+,') is null",
+    "regexp backtracking": "select {text} ~ '(a|aa)*b'",
+    "like": "select {text} like repeat('a%', 1000) || 'b'",
+    "similar to": "select {list} similar to 'k%(1|2),%'",
+    "position": "select position(repeat('a', 5000) || 'b' in {text})",
+    "split_part": "select split_part({list}, ',', -2)",
+    "string_to_array": "select cardinality(string_to_array({text}, null))",
+    "jsonb_set_lax": "select jsonb_set_lax({document}, '{k1}', null, true, 'delete_key') is null",
+    "json_to_recordset": "select count(*) from json_to_recordset({pairs}::json) as x(a int)",
+    "jsonb_to_recordset": "select count(*) from jsonb_to_recordset({pairs}) as x(a int)",
+    "jsonb_path_query": "select jsonb_path_query_array({pairs}, '$[*].a ? (@ > 7)') is null",
+    "jsonb text": "select ({pairs})::text::jsonb = {pairs}",
+    "jsonb number": "select repeat('9', {n})::jsonb",
+    "numeric": "select repeat('9', {n})::numeric",
+    "interval": "select repeat('1 day ', {n} / 6)::interval",
+    "array bounds": "select ({array})[5:{n}] is null",
+    "unnest": "select count(*) from unnest({array}) with ordinality",
+    "width_bucket": "select width_bucket(7, {array})",
+    "not in": "select count(*) from {rows} where i not in (select i from {rows})",
+    "running sum": "select max(s) from (select sum(i) over (order by i) as s from {rows}) as q",
+    "moving distinct": """select max(x) from (
+        select count(distinct i % 9) over (order by i rows 9 preceding) as x from {rows}) as q""",
+}
+# The largest and the smallest value of a type.
+EXTREMES: dict[str, tuple[str, ...]] = {
+    "int2": ("32767::smallint", "1::smallint"),
+    "int4": ("2147483647", "1"),
+    "int8": ("9223372036854775807", "1::bigint"),
+    "float4": ("3e38::real",),
+    "float8": ("1e308::double precision", "1e-300::double precision"),
+    "numeric": ("99999999999999999999999999999999999999", "0.00000000000000000000000000000000000001"),
+    "date": ("date '9999-12-31'", "date '0001-01-01'"),
+    "timestamp": ("timestamp '9999-12-31 23:59:59'", "timestamp '0001-01-01'"),
+    "timestamptz": ("timestamptz '9999-12-31 00:00+00'", "timestamptz '0001-01-01 00:00+00'"),
+    "interval": ("interval '178000000 years'", "interval '1 microsecond'"),
+    "inet": ("inet 'ffff::1/1'",),
+    "cidr": ("cidr '::/0'",),
+    "text": ("'9999999999'", "'x'"),
+    "bytea": (r"'\xff'::bytea",),
+    "jsonb": ("'99999999999999999999999999'::jsonb",),
+    "json": ("'[9999999999999999999]'::json",),
+    "_text": ("array['2147483647']",),
+    "_int4": ("array[2147483647]",),
+    "anyarray": ("array[2147483647]",),
+    "anycompatiblearray": ("array[2147483647]",),
+    "anyelement": ("2147483647",),
+    "anycompatible": ("2147483647",),
+}
+CHOICES_MAX = 16
+GREAT_CPU_S_MAX = 1.0
+# They wait, or make as many rows as asked for, one after the other.
+UNLIMITED = {"pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_advisory_lock", "generate_series"}
 # Values of rows, for aggregates and window functions.
 OF_ROWS = {
     "text": "'k' || i",
@@ -120,6 +188,35 @@ def calls(n: int) -> Iterator[tuple[str, str]]:
     for made, table in ((function_calls, functions()), (operator_calls, operators())):
         for name, signatures in table.items():
             yield from ((name, query) for signature in signatures for query in made(name, signature, n))
+    parts = {
+        "text": TEXTS[0],
+        "list": LIST,
+        "document": DOCUMENTS[0],
+        "pairs": PAIRS,
+        "array": ARRAY.replace("{item}", "i"),
+        "rows": ROWS,
+    }
+    for name, query in SPECIAL.items():
+        for part, text in parts.items():
+            query = query.replace(f"{{{part}}}", text)
+        yield name, query.replace("{n}", str(n))
+
+
+def great_calls() -> Iterator[str]:
+    """Calls with the largest and smallest values of their types."""
+    for name, signatures in functions().items():
+        for signature in signatures if name not in UNLIMITED else ():
+            given = [EXTREMES.get(type_, values(type_, 1)) for type_ in signature.arguments]
+            if signature.kind == "f" and given and all(given):
+                form = "select count(*) from {}({})" if signature.returns_set else "select {}({}) is null"
+                yield from (form.format(name, ", ".join(each)) for each in islice(product(*given), CHOICES_MAX))
+    for name, signatures in operators().items():
+        for signature in signatures:
+            given = [EXTREMES.get(type_, values(type_, 1)) for type_ in signature.arguments]
+            if len(given) == 2 and all(given):
+                yield from (
+                    f"select ({f' {name} '.join(each)}) is null" for each in islice(product(*given), CHOICES_MAX)
+                )
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +255,14 @@ def test_costs_grow_as_arguments_do(session: Session):
             steep.append(f"{name}: {before:.2f} s, {after:.2f} s: {large}")
     print(f"{len(tried)} functions and operators")
     assert not steep, "\n".join(steep)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_great_values_cost_no_more_than_others(session: Session):
+    costly = []
+    for query in great_calls():
+        taken = cost_s(session, query)
+        if taken is not None and taken > GREAT_CPU_S_MAX:
+            costly.append(f"{taken:.2f} s: {query}")
+    assert not costly, "\n".join(costly)
