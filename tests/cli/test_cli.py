@@ -180,3 +180,24 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(shop):
         f'{command} -c "{text}" | head -1', shell=True, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert (piped.stdout, piped.stderr) == ("i\n", "")
+
+
+@pytest.mark.parametrize(
+    ("script", "place"),
+    [
+        ("select 1;\n\nselect 1/0;\n", ":3: ERROR:  22012"),
+        ("select 1;\n-- a comment\nselect id,\n  nosuch\nfrom t;\n", ":4: ERROR:  42703"),
+        ("select 1;\nselect 'abc\n;", ":2: ERROR:  42601: syntax error: unterminated quoted string"),
+        ('select 1;\n\nselect "abc;\n', ":3: ERROR:  42601: syntax error: unterminated quoted identifier"),
+        ("select e'a\\'b';\nselect e'a\\'b;", ":2: ERROR:  42601: syntax error: unterminated quoted string"),
+        ("select 1; /* from here", ":1: ERROR:  42601: syntax error: unterminated /* comment"),
+        ("select\n$a$ to $b$", ":2: ERROR:  42601: syntax error: unterminated dollar-quoted string"),
+    ],
+)
+def test_an_error_in_a_file_names_its_line(shop, tmp_path, script, place):
+    path = tmp_path / "script.sql"
+    path.write_text(script)
+    printed = seachange("sql", "--data", shop, "-f", path)
+    assert printed.returncode == 1
+    assert f"{path}{place}" in printed.stderr
+    assert f"standard input{place}" in seachange("sql", "--data", shop, stdin=script).stderr

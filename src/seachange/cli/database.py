@@ -77,8 +77,10 @@ def show_position(statement: str, position: int) -> str:
     return f"{head}{line}\n{' ' * len(head)}{mark}^"
 
 
-def report_error(error: Error) -> None:
-    print(f"ERROR:  {error.sqlstate}: {error}", file=sys.stderr)
+def report_error(error: Error, place: str | None = None) -> None:
+    """`place` is the file and line of the statement."""
+    head = f"{place}: " if place is not None else ""
+    print(f"{head}ERROR:  {error.sqlstate}: {error}", file=sys.stderr)
     if error.statement is not None and error.position is not None:
         print(show_position(error.statement, error.position), file=sys.stderr)
     if error.detail:

@@ -57,9 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
         with open_database(arguments) as node:
             warn_of_open_folder(node.parts.data)
             session = Session(node, arguments.user, arguments.database)
+            runner = TextRunner(session, arguments.format)
             try:
                 session.check_login()
-                return TextRunner(session, arguments.format).run(arguments.inputs)
+                return runner.run(arguments.inputs)
+            except Error as error:
+                report_error(error, runner.place(error))
+                return 1
             finally:
                 session.close()
     except Error as error:
@@ -78,20 +82,36 @@ class TextRunner:
     def __init__(self, session: Session, format_name: str) -> None:
         self._session = session
         self._print = FORMATS[format_name]
+        # The file that is being run, and the line where its statement begins.
+        self._file: tuple[str, int] | None = None
 
     def run(self, inputs: list[tuple[str, str]] | None) -> int:
         if inputs is None and sys.stdin.isatty():
             return converse(self.run_text)
         for kind, value in inputs or [("file", "-")]:
             if kind == "command":
+                self._file = None
                 self.run_text(value)
+            elif value == "-":
+                self.run_script("standard input", sys.stdin.read())
             else:
-                self.run_script(sys.stdin.read() if value == "-" else Path(value).read_text(encoding="utf-8"))
+                self.run_script(value, Path(value).read_text(encoding="utf-8"))
         return 0
 
-    def run_script(self, script: str) -> None:
+    def run_script(self, name: str, script: str) -> None:
+        self._file = name, 1
         for statement in split_script(script):
+            self._file = name, statement.tokens[0].line
             self.run_text(statement.text)
+
+    def place(self, error: Error) -> str | None:
+        """The file and line of an error; None if the text was not in a file."""
+        if self._file is None:
+            return None
+        name, line = self._file
+        if error.statement is not None and error.position is not None:
+            line += error.statement.count("\n", 0, error.position - 1)
+        return f"{name}:{line}"
 
     def run_text(self, text: str) -> None:
         try:

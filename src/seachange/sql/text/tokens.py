@@ -123,7 +123,34 @@ def _tokenize(text: str) -> list[Token]:
     try:
         return DIALECT.tokenize(text)
     except TokenError as error:
-        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+        raise _unterminated(text) or errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+
+
+# What a text opens and does not close, by the symbols that it leaves behind.
+_OPENED = (
+    (re.compile(r"'|(?<![\w$])[eE]'"), "quoted string"),
+    (re.compile('"'), "quoted identifier"),
+    (re.compile(r"/\*"), "/* comment"),
+    (re.compile(r"\$\w*\$"), "dollar-quoted string"),
+)
+
+
+def _unterminated(text: str) -> errors.SyntaxProblem | None:
+    """
+    >>> problem = _unterminated("select 'it''s', 'b")
+    >>> print(problem, problem.position)
+    syntax error: unterminated quoted string at or near "'b" 17
+    """
+    for lexeme in _LEXEME.finditer(text):
+        start = lexeme.start()
+        opened = next((kind for symbol, kind in _OPENED if symbol.match(text, start)), None)
+        # A quoted text that is complete is one lexeme.
+        if opened is not None and lexeme.end() - start == 1:
+            near = text[start:].splitlines()[0]
+            problem = errors.SyntaxProblem(detail=f'unterminated {opened} at or near "{near}"')
+            problem.position, problem.statement = start + 1, text
+            return problem
+    return None
 
 
 def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:
