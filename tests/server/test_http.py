@@ -92,7 +92,7 @@ def test_health_and_readiness(served):
     assert ask(served, "/healthz", "HEAD") == (200, "")
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("POST", "/metrics", 405)])
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nosuch", 404), ("POST", "/metrics", 405)])
 def test_other_pages_and_methods_are_refused(served, method, path, status):
     assert ask(served, path, method)[0] == status
 

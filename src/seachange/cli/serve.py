@@ -110,7 +110,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--http",
         type=_http_address,
         metavar="[HOST:]PORT|off",
-        help=f"health, metrics and the Iceberg catalog (default: {_HTTP}, if it is free)",
+        help=f"console, health, metrics and the Iceberg catalog (default: {_HTTP}, if it is free)",
     )
     parser.add_argument("--http-tls", action="store_true", help="serve HTTP over TLS, with the same certificate")
     parser.add_argument("--node", metavar="NAME", help="the node's name (default: from host and process)")
@@ -202,7 +202,7 @@ async def _watch(monitor: Monitor, http: Address | None, tls: ssl.SSLContext | N
         return "health and metrics over HTTP are off"
     try:
         scheme = "http" if tls is None else "https"
-        return f"health and metrics on {scheme}://{_in_url(host)}:{await monitor.start(host, port, tls)}"
+        return f"console, health and metrics on {scheme}://{_in_url(host)}:{await monitor.start(host, port, tls)}"
     except Error as problem:
         if http is not None:
             raise

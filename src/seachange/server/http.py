@@ -1,7 +1,7 @@
-"""Pages over HTTP: health and metrics, and the catalog of Iceberg tables.
+"""Pages over HTTP: health and metrics, the catalog of Iceberg tables, and the console.
 
-**Invariant:** the event loop answers; pages that read the catalog run on one thread, those of Iceberg on two others, so
-that requests never use more.
+**Invariant:** the event loop answers; pages that read the catalog run on one thread, those of Iceberg and of the
+console on two others each, so that requests never use more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from http import HTTPStatus
 
 from seachange import errors
 from seachange.engine.node.node import Node
+from seachange.server.console.pages import ROOT as CONSOLE
+from seachange.server.console.pages import ConsolePages
 from seachange.server.http_message import JSON, HttpRequest, HttpResponse, read_head
 from seachange.server.iceberg_pages import ROOT, IcebergPages
 from seachange.server.metrics import CONTENT_TYPE, collect_metrics, write_families
@@ -23,8 +25,8 @@ from seachange.server.server import Server
 
 _HEAD_BYTES_MAX = 8_192
 _SECONDS_MAX = 10.0
-# An export of a large table takes longer than a page.
-_ICEBERG_SECONDS_MAX = 120.0
+# An export of a large table takes longer than a page, and a page that shows what is new stays open.
+_SECONDS_MAX_BY_ROOM = {ROOT: 120.0, CONSOLE: 900.0}
 _CONNECTIONS_MAX = 64
 
 
@@ -36,6 +38,7 @@ class Monitor:
         self._server = server
         self._asking = ThreadPoolExecutor(1, "seachange-http")
         self._iceberg = IcebergPages(node, server.auth_config, server.throttle)
+        self._console = ConsolePages(node, server.auth_config, server.throttle)
         self._listener: asyncio.Server | None = None
         self._open = 0
         # Pages that read the catalog are answered by a thread.
@@ -49,11 +52,13 @@ class Monitor:
             raise errors.InputOutputError(
                 action="listen on", file=f"{host}:{port}", detail=problem.strerror or problem
             ) from problem
+        self._console.start()
         return int(self._listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         if self._listener is not None:
             self._listener.close()
+        await self._console.stop()
         await asyncio.to_thread(self._asking.shutdown)
         await asyncio.to_thread(self._iceberg.close)
 
@@ -82,10 +87,15 @@ class Monitor:
         request = read_head(head, address, is_secure)
         if request is None:
             return HttpResponse(HTTPStatus.BAD_REQUEST, "not HTTP/1\n").encode(with_body=True)
-        is_iceberg = request.parts[:1] == (ROOT,)
-        async with asyncio.timeout(_ICEBERG_SECONDS_MAX if is_iceberg else _SECONDS_MAX):
-            found = await (self._iceberg.respond(request, reader) if is_iceberg else self._respond(request))
-        return found.encode(with_body=request.method != "HEAD")
+        room = request.parts[0]
+        async with asyncio.timeout(_SECONDS_MAX_BY_ROOM.get(room, _SECONDS_MAX)):
+            if room == ROOT:
+                found: HttpResponse | None = await self._iceberg.respond(request, reader)
+            elif room in ("", CONSOLE):
+                found = await self._console.respond(request, reader, writer)
+            else:
+                found = await self._respond(request)
+        return found.encode(with_body=request.method != "HEAD") if found is not None else b""
 
     async def _respond(self, request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
@@ -97,7 +107,7 @@ class Monitor:
             return HttpResponse(HTTPStatus.OK, "ok\n")
         page = self._pages.get(path)
         if page is None:
-            return HttpResponse(HTTPStatus.NOT_FOUND, "the pages are /healthz, /readyz, /metrics and /iceberg\n")
+            return HttpResponse(HTTPStatus.NOT_FOUND, "the pages are /, /healthz, /readyz, /metrics and /iceberg\n")
         try:
             return await asyncio.get_running_loop().run_in_executor(self._asking, page)
         except errors.Error as problem:

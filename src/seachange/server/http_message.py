@@ -31,12 +31,14 @@ class HttpResponse:
     status: HTTPStatus
     text: str
     kind: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
 
     def encode(self, with_body: bool) -> bytes:
         body = self.text.encode()
+        more = "".join(f"{name}: {value}\r\n" for name, value in self.headers)
         head = (
             f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\nContent-Type: {self.kind}\r\n"
-            f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+            f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\n{more}Connection: close\r\n\r\n"
         )
         return head.encode() + (body if with_body else b"")
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from seachange import errors
 from seachange.engine.node.node import Node
@@ -25,14 +25,13 @@ from seachange.server.iceberg_catalog import IcebergCatalog, RequestRefused, pro
 from seachange.server.limits import REFUSAL_SECONDS, Throttle
 from seachange.server.login import AuthConfig
 from seachange.server.tokens import TOKEN_SECONDS, Tokens
+from seachange.server.web_access import BodyRefused, read_body, refuse_way
 
 ROOT = "iceberg"
 # The largest body: a request for a token.
 BODY_BYTES_MAX = 8_192
 _VERSION = "v1"
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _WAIT_US_MAX = 10_000_000
-_BODY_SECONDS_MAX = 10.0
 _THREADS = 2
 
 
@@ -48,34 +47,23 @@ class IcebergPages:
         self._threads.shutdown(cancel_futures=True)
 
     async def respond(self, request: HttpRequest, body: asyncio.StreamReader) -> HttpResponse:
-        refusal = self._refuse_way(request)
+        refusal = refuse_way(request, self._auth_config.trust)
         if refusal is not None:
-            return refusal
+            return _forbidden(refusal)
         if request.parts == (ROOT, _VERSION, "oauth", "tokens"):
             return await self._issue(request, body)
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._answer, request))
-
-    def _refuse_way(self, request: HttpRequest) -> HttpResponse | None:
-        is_local = request.address in _LOOPBACK
-        if self._auth_config.trust:
-            if not is_local or _host_name(request) not in _LOOPBACK:
-                return _forbidden("without passwords the catalog is for clients of this machine only")
-        elif not (is_local or request.is_secure):
-            return _forbidden("passwords and tokens are accepted over TLS only: use serve --http-tls")
-        return None
 
     # Tokens.
 
     async def _issue(self, request: HttpRequest, body: asyncio.StreamReader) -> HttpResponse:
         if request.method != "POST":
             return problem(HTTPStatus.METHOD_NOT_ALLOWED, "BadRequestException", "POST only")
-        size = request.headers.get("content-length", "")
-        if not size.isdecimal() or len(size) > 9 or "transfer-encoding" in request.headers:
-            return _oauth_problem(HTTPStatus.LENGTH_REQUIRED, "invalid_request", "Content-Length is required")
-        if int(size) > BODY_BYTES_MAX:
-            return _oauth_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "invalid_request", "the request is too long")
-        async with asyncio.timeout(_BODY_SECONDS_MAX):
-            form = _read_form(await body.readexactly(int(size)))
+        try:
+            form = _read_form(await read_body(request, body, BODY_BYTES_MAX))
+        except BodyRefused as refused:
+            status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if refused.is_long else HTTPStatus.LENGTH_REQUIRED
+            return _oauth_problem(status, "invalid_request", str(refused))
         user, password = _credentials(request, form or {})
         if form is None or form.get("grant_type") != "client_credentials" or not user:
             return _oauth_problem(
@@ -116,13 +104,6 @@ class IcebergPages:
             return refused.response
         except errors.Error as found:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailableException", str(found))
-
-
-def _host_name(request: HttpRequest) -> str | None:
-    try:
-        return urlsplit(f"//{request.headers.get('host', '')}").hostname
-    except ValueError:
-        return None
 
 
 def _read_form(body: bytes) -> dict[str, str] | None:

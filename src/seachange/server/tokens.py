@@ -21,9 +21,12 @@ _PARTS = 3
 
 
 class Tokens:
-    def __init__(self, auth_config: AuthConfig, clock: Clock) -> None:
+    """`purpose` keeps the tokens of different pages apart."""
+
+    def __init__(self, auth_config: AuthConfig, clock: Clock, purpose: str = "token") -> None:
         self._auth_config = auth_config
         self._clock = clock
+        self._purpose = purpose.encode()
 
     def issue(self, user: str, password: str) -> str | None:
         """A new token; None if the password is wrong. A user that does not exist takes as long as one that does."""
@@ -60,5 +63,5 @@ class Tokens:
     def _sign(self, claim: str, verifier: Verifier | None) -> str:
         """Where everyone is trusted there is no verifier, and a signature that is good only there."""
         stored = b"" if verifier is None else verifier.salt + verifier.stored_key + verifier.server_key
-        key = hmac.digest(self._auth_config.secret, b"token" + stored, "sha256")
+        key = hmac.digest(self._auth_config.secret, self._purpose + stored, "sha256")
         return hmac.digest(key, claim.encode(), "sha256").hex()

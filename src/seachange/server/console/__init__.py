@@ -1,0 +1,1 @@
+"""The web console: pages for a browser, served by any node."""
