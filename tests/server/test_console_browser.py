@@ -80,6 +80,10 @@ def look(page: Page, name: str) -> None:
 def test_every_page_shows_what_it_is_for(page: Page):
     expect(page.get_by_text("create index orders_customer")).to_be_visible()
     expect(page.get_by_role("button", name="Publish job")).to_be_visible()
+    expect(page.get_by_role("img", name="Statements per second")).to_be_visible()
+    if PICTURES is not None:
+        # Enough samples for a picture of the load.
+        page.wait_for_timeout(20_000)
     look(page, "changes")
     page.get_by_role("link", name="Tables").click()
     page.get_by_role("link", name="orders").click()

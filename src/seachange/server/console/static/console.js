@@ -227,7 +227,8 @@ function listen() {
     if (["changes", "load"].includes(address()[0]) && !document.querySelector("dialog[open]")) show();
   });
   stream.addEventListener("load", ({ data }) => {
-    state.load = [...state.load, ...JSON.parse(data)].slice(-SAMPLES_MAX);
+    const known = state.load[state.load.length - 1]?.at ?? 0;
+    state.load = [...state.load, ...JSON.parse(data).filter((sample) => sample.at > known)].slice(-SAMPLES_MAX);
     if (address()[0] === "load") show();
   });
 }
