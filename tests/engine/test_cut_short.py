@@ -19,7 +19,7 @@ from seachange.model.ids import CommitId, Epoch, KeyHash, Seq
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockOwner, LockPolicy, LockStrength
 from seachange.model.log import CommitRequest, Committed, LogEntry, Outcome
-from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.clock import SYSTEM_CLOCK, SystemClock
 from seachange.runtime.faults import FAULTS
 from seachange.runtime.file_uses import FileUses
 from tests.engine.database import bulk, create, insert, rows, scan
@@ -193,5 +193,54 @@ class DecidingCatalog:
 
 def test_commit_that_is_decided_is_not_reported_as_failed():
     committer = GroupCommitter(cast(Catalog, DecidingCatalog()), Epoch(1), SYSTEM_CLOCK, lambda _: None)
-    submission = Submission(CommitRequest(CommitId(bytes(16)), Seq(0), Seq(0)))
-    assert committer.submit(submission) == Committed(Seq(1), 0)
+    assert committer.submit(submission(0)) == Committed(Seq(1), 0)
+
+
+class InterruptedClock(SystemClock):
+    """The program is interrupted once, before the session has looked for others to commit with."""
+
+    is_interrupted = False
+
+    def steady_us(self) -> int:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+        return super().steady_us()
+
+
+class CountingCatalog:
+    def __init__(self) -> None:
+        self.sent: list[CommitId] = []
+
+    def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> Iterable[Outcome]:
+        self.sent += [request.commit_id for request in requests]
+        return [Committed(Seq(1), 0) for _ in requests]
+
+
+def submission(number: int) -> Submission:
+    return Submission(CommitRequest(CommitId(number.to_bytes(16)), Seq(0), Seq(0)))
+
+
+def test_commit_that_was_interrupted_is_not_sent_with_the_next():
+    catalog = CountingCatalog()
+    committer = GroupCommitter(cast(Catalog, catalog), Epoch(1), InterruptedClock(), lambda _: None)
+    with pytest.raises(KeyboardInterrupt):
+        committer.submit(submission(1))
+    second = submission(2)
+    committer.submit(second)
+    assert catalog.sent == [second.request.commit_id]
+
+
+class InterruptedCatalog:
+    def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> Iterable[Outcome]:
+        raise KeyboardInterrupt
+
+
+def test_outcome_of_others_in_an_interrupted_batch_is_unknown():
+    committer = GroupCommitter(cast(Catalog, InterruptedCatalog()), Epoch(1), SYSTEM_CLOCK, lambda _: None)
+    other = submission(1)
+    committer._waiting.append(other)
+    with pytest.raises(KeyboardInterrupt):
+        committer.submit(submission(2))
+    assert other.done
+    assert isinstance(other.problem, errors.UnknownCommitOutcome)

@@ -3,6 +3,9 @@
 **Invariant:** when `submit` returns a `Committed`, the node has applied the commit and everything before it, or will
 have before its next transaction reads, so a client that has seen a commit can read it. A refusal concerns its own
 member only.
+
+**Invariant:** a submission whose session was interrupted (Ctrl-C) before it was sent is never sent. One that was under
+way is decided or its outcome is unknown; it is never reported as failed.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
+from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.engine.context.background import drive
 from seachange.model.ids import Epoch, IndexId, LayoutId
@@ -37,7 +41,7 @@ class LocalRows:
     rows: Sequence[Row]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Submission:
     request: CommitRequest
     local: tuple[LocalRows, ...] = ()
@@ -71,13 +75,21 @@ class GroupCommitter:
         with self._arrival:
             self._waiting.append(submission)
             self._arrival.notify()
-        with self._lead:
-            # Locks are not fair: more than one batch may be ahead of the leader's own submission.
-            drive(self, self._clock, lambda: submission.done)
+        try:
+            with self._lead:
+                # Locks are not fair: more than one batch may be ahead of the leader's own submission.
+                drive(self, self._clock, lambda: submission.done)
+        except BaseException:
+            self._withdraw(submission)
+            raise
         if submission.problem is not None:
             raise submission.problem
         assert submission.outcome is not None
         return submission.outcome
+
+    def _withdraw(self, submission: Submission) -> None:
+        with self._arrival, suppress(ValueError):
+            self._waiting.remove(submission)
 
     @property
     def _is_whole(self) -> bool:
@@ -104,9 +116,10 @@ class GroupCommitter:
 
     def _commit(self) -> None:
         # A step that finds no memory is tried again: no submission is lost before all are in the batch.
-        batch = list(islice(self._waiting, BATCH_MAX))
-        for _ in batch:
-            self._waiting.popleft()
+        with self._arrival:
+            batch = list(islice(self._waiting, BATCH_MAX))
+            for _ in batch:
+                self._waiting.popleft()
         try:
             outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])
             self._answer(batch, outcomes)
@@ -114,6 +127,12 @@ class GroupCommitter:
         except Exception as problem:  # noqa: BLE001 - handed to every member, each in its own session
             for member in batch:
                 member.problem = problem
+        except BaseException:
+            for member in batch:
+                if member.outcome is None:
+                    id_ = member.request.commit_id.hex()
+                    member.problem = errors.UnknownCommitOutcome(commit_id=id_, detail="the program was interrupted")
+            raise
         finally:
             for member in batch:
                 member.done = True
