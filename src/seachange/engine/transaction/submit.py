@@ -52,6 +52,7 @@ from seachange.model.log import (
     VersionRaise,
 )
 from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Database
 from seachange.model.schema.objects import Schema as SchemaObject
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
@@ -114,13 +115,30 @@ def commit_transaction(txn: TransactionState, rebase: Rebase, foreign_keys: Fore
 
 
 def _fill(txn: TransactionState, draft: _Draft) -> None:
+    lost = _lost_tables(txn) if txn.pending else ()
     for buffer in txn.buffer.indexes.values():
+        if buffer.plan.table_id in lost:
+            draft.replaced += [file.segment for file in (*buffer.staged, *buffer.removed)]
+            continue
         _add_entries(txn, draft, buffer)
         _add_staged(txn, draft, buffer)
     _add_published_keys(txn, draft)
     draft.listed += txn.buffer.listed
     draft.watched += txn.read_set.indexes
     _add_declared(txn, draft)
+
+
+def _lost_tables(txn: TransactionState) -> set[DescriptorId]:
+    """Tables that the transaction drops, and has rewritten before. What is kept of a dropped table is the version that
+    is published: it knows neither the index nor the layout of the rows that the transaction has written since."""
+    lost: set[DescriptorId] = set()
+    for plan in (buffer.plan for buffer in txn.buffer.indexes.values() if buffer.plan.is_primary):
+        before, after = txn.pending.change(plan.table_id) or (None, None)
+        if after is not None or not isinstance(before, Table):
+            continue
+        if plan.index.id != before.primary.id or plan.layout_id not in before.layout_by_id:
+            lost.add(plan.table_id)
+    return lost
 
 
 def _abandon_own(txn: TransactionState, draft: _Draft) -> None:
