@@ -1,6 +1,7 @@
 """A READ COMMITTED block whose rows were written again by a schema change, and then changed by others."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
@@ -10,6 +11,7 @@ from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
+from tests.support.workers import wait_until
 
 GIVEN = (
     "create table t (id int primary key, n int, v text)",
@@ -64,3 +66,34 @@ def test_what_the_client_may_rely_on_is_read_again(
     with pytest.raises(errors.SerializationFailure):
         run(block, "commit")
     assert run(others, "select n from t order by id") == [(11,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "statement", ["update t set n = n + 10 where id = 1", "select n from t where id = 1 for update"]
+)
+@pytest.mark.parametrize("locked", ["update t set n = n + 1 where id = 1 returning n", "delete from t where id = 1"])
+def test_row_stays_locked_when_another_primary_index_holds_it(
+    block: Session, others: Session, locked: str, statement: str
+) -> None:
+    run(block, "begin", locked)
+    run(others, "alter table t alter n type bigint using n * 1")
+    with ThreadPoolExecutor() as pool, closing(Session(block.node)) as later:
+        waiting = pool.submit(run, later, statement)
+        wait_until(lambda: block.node.epoch.locks.waiting > 0 or waiting.done(), "the second writer to wait")
+        assert not waiting.done()
+        run(block, "commit")
+        waiting.result()
+    expected = [] if locked.startswith("delete") else [(12,)] if statement.startswith("update") else [(2,)]
+    assert run(others, "select n from t where id = 1") == expected
+
+
+def test_key_stays_locked_when_another_primary_index_holds_it(block: Session, others: Session) -> None:
+    run(block, "begin", "insert into t values (3, 3, 'c')")
+    run(others, "alter table t alter n type bigint using n * 1")
+    with ThreadPoolExecutor() as pool, closing(Session(block.node)) as later:
+        waiting = pool.submit(run, later, "insert into t values (3, 30, 'd')")
+        wait_until(lambda: block.node.epoch.locks.waiting > 0 or waiting.done(), "the second writer to wait")
+        run(block, "commit")
+        with pytest.raises(errors.UniqueViolation):
+            waiting.result()
+    assert run(others, "select n from t where id = 3") == [(3,)]

@@ -2,11 +2,14 @@
 
 **Invariant:** a row that the transaction has written already is locked no second time. Rows are locked in the order of
 their primary keys: two statements that change the same rows do not lock each other out.
+
+**Invariant:** two transactions of one node that write a row by primary indexes of which one has replaced the other,
+with the same key, lock it by the older one first, so the second waits for the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,42 +79,57 @@ def lock_plan(plan: WritePlan, published: Index) -> EntryPlan:
     )
 
 
-def claim_inserts(plan: WritePlan, rows: Iterable[Row], pending: PendingSchema) -> list[WriteLock]:
+def _lock_plans(plan: WritePlan, pending: PendingSchema, replaced: Sequence[Index]) -> list[EntryPlan]:
+    """`replaced` are primary indexes of the table before."""
+    locked = lock_plan(plan, pending.published_primary(plan.table))
+    return [*(replace(locked, index=index) for index in replaced if index.key == locked.index.key), locked]
+
+
+def claim_inserts(
+    plan: WritePlan, rows: Iterable[Row], pending: PendingSchema, replaced: Sequence[Index]
+) -> list[WriteLock]:
     """An inserted row locks its unique keys: other writers of one of them wait."""
     write_locks: list[WriteLock] = []
-    locked, keys = lock_plan(plan, pending.published_primary(plan.table)), _unique_keys(plan, pending)
+    locked, keys = _lock_plans(plan, pending, replaced), _unique_keys(plan, pending)
     for row in rows:
         if not plan.has_hidden_key:
-            write_locks.append(_claim_row(locked, row, LockStrength.UPDATE))
+            write_locks += _claim_row(locked, row, LockStrength.UPDATE)
         write_locks += _claim_unique(keys, row)
     return write_locks
 
 
-def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row], pending: PendingSchema) -> list[WriteLock]:
+def claim_deletes(
+    plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row], pending: PendingSchema, replaced: Sequence[Index]
+) -> list[WriteLock]:
     write_locks: list[WriteLock] = []
-    locked, keys = lock_plan(plan, pending.published_primary(plan.table)), _unique_keys(plan, pending)
+    locked, keys = _lock_plans(plan, pending, replaced), _unique_keys(plan, pending)
     for row in sorted(rows, key=lambda row: _place(plan.primary, row)):
         if not _is_own(plan.primary, buffer, row):
-            write_locks.append(_claim_row(locked, row, LockStrength.UPDATE))
+            write_locks += _claim_row(locked, row, LockStrength.UPDATE)
         write_locks += _claim_unique(keys, row)
     return write_locks
 
 
 def claim_updates(
-    plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row], pending: PendingSchema
+    plan: WritePlan,
+    buffer: WriteBuffer,
+    old: Iterable[Row],
+    new: Iterable[Row],
+    pending: PendingSchema,
+    replaced: Sequence[Index],
 ) -> list[WriteLock]:
     """A row whose keys do not change is locked in a mode that still lets others refer to it."""
     write_locks: list[WriteLock] = []
-    locked, keys = lock_plan(plan, pending.published_primary(plan.table)), _unique_keys(plan, pending)
+    locked, keys = _lock_plans(plan, pending, replaced), _unique_keys(plan, pending)
     width = plan.primary.key_width
     for before, after in sorted(zip(old, new, strict=True), key=lambda pair: _place(plan.primary, pair[0])):
         taken = set(_claim_unique(keys, before)) ^ set(_claim_unique(keys, after))
         moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
         strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
         if not _is_own(plan.primary, buffer, before):
-            write_locks.append(_claim_row(locked, before, strength))
+            write_locks += _claim_row(locked, before, strength)
         if moves:
-            write_locks.append(_claim_row(locked, after, strength))
+            write_locks += _claim_row(locked, after, strength)
         write_locks += sorted(taken, key=lambda write_lock: write_lock.lock)
     return write_locks
 
@@ -124,8 +142,9 @@ def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:
     return WriteLock(entry_hash(plan.index.id, encoded), strength, also)
 
 
-def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
-    return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
+def _claim_row(plans: Sequence[EntryPlan], row: Row, strength: LockStrength) -> Iterator[WriteLock]:
+    for plan in plans:
+        yield claim_key(plan, plan.stored(row)[: plan.key_width], strength)
 
 
 def _unique_keys(plan: WritePlan, pending: PendingSchema) -> list[EntryPlan]:

@@ -23,7 +23,7 @@ from seachange.engine.encode.write_plan import WritePlan
 from seachange.engine.reads.table_uses import TableUses
 from seachange.model.isolation import Isolation
 from seachange.model.locking import TableLock
-from seachange.model.schema.descriptor import Table
+from seachange.model.schema.descriptor import Index, Table
 
 Row = tuple[Any, ...]
 
@@ -60,6 +60,10 @@ class RowChanges:
         interrupts, record = state.client.interrupts, recording(state)
         snapshot, block = state.snapshot.seq, state.block
         return RowWriter(plan, state.buffer, state.parts, snapshot, is_new, interrupts, record, block)
+
+    def replaced(self, table: Table) -> list[Index]:
+        """Primary indexes by which transactions of this node may have locked rows of the table."""
+        return self.state.epoch.schemas.replaced_primaries(table)
 
     def take(self, plan: WritePlan, write_locks: Sequence[WriteLock], changes: bool = True) -> None:
         """`changes`: existing rows are changed."""
@@ -115,7 +119,7 @@ class RowChanges:
         old, new = writer.plan.derive(old, state.parts.duck), self.derive_new(writer.plan, new)
         writer.check(new)
         if not state.pending.is_new(table):
-            write_locks = claim_updates(writer.plan, state.buffer, each(old), new, state.pending)
+            write_locks = claim_updates(writer.plan, state.buffer, each(old), new, state.pending, self.replaced(table))
             self.note_taken(writer.plan, write_locks)
             self.take(writer.plan, write_locks)
         # Keys are freed before they are taken, so that a statement may shift or swap them.
@@ -133,6 +137,7 @@ class RowChanges:
         writer = self.writer(self.plan(table))
         old = writer.plan.derive(old, state.parts.duck)
         if not state.pending.is_new(table):
-            self.take(writer.plan, claim_deletes(writer.plan, state.buffer, each(old), state.pending))
+            write_locks = claim_deletes(writer.plan, state.buffer, each(old), state.pending, self.replaced(table))
+            self.take(writer.plan, write_locks)
         for row in each(old):
             writer.delete(row)

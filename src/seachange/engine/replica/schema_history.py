@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from seachange.model.ids import DescriptorId, IndexId, Seq
 from seachange.model.schema.actor import Actor, find_roles
-from seachange.model.schema.descriptor import Table
+from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import (
     DEFAULT_DATABASE,
     Descriptor,
@@ -102,6 +102,13 @@ def _contents(schema: SchemaVersion, database: str) -> Contents:
     return Contents(database, by_id, objects, by_name, {**by_name, **others}, named, has_enums)
 
 
+def _has_same_key(before: Table, table: Table) -> bool:
+    key = before.primary.key
+    if key != table.primary.key:
+        return False
+    return all(before.column_by_id[column].type == table.column_by_id[column].type for column in key)
+
+
 class SchemaHistory:
     """The schemas since the node's oldest snapshot, oldest first. Replaced as a whole, so that readers need no lock."""
 
@@ -153,6 +160,18 @@ class SchemaHistory:
             if after < schema.seq <= upto and (not found or found[-1][1] != index_id):
                 found.append((schema.seq, index_id))
         return found
+
+    def replaced_primaries(self, table: Table) -> list[Index]:
+        """The primary indexes that a table had before, with the key that it has now: transactions that began with one
+        of them have locked rows by it. Oldest first."""
+        found: dict[IndexId, Index] = {}
+        for schema in self._history if len(self._history) > 1 else ():
+            before = schema.by_id.get(table.id)
+            if before is None or before.version >= table.version:
+                continue
+            if before.primary.id not in table.index_by_id and _has_same_key(before, table):
+                found[before.primary.id] = before.primary
+        return list(found.values())
 
     def unchanged_since(self, ids: Iterable[DescriptorId]) -> Seq:
         """The known sequence since which these descriptors are unchanged."""

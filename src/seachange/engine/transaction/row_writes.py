@@ -60,7 +60,7 @@ class RowWrites:
         derived = changes.derive_new(writer.plan, rows)
         writer.check(derived)
         if not state.pending.is_new(table):
-            write_locks = claim_inserts(writer.plan, each(derived), state.pending)
+            write_locks = claim_inserts(writer.plan, each(derived), state.pending, changes.replaced(table))
             changes.note_taken(writer.plan, write_locks)
             state.write_locks.take(write_locks, state.snapshot.seq, table, changes=False)
         rowid = writer.plan.rowid
@@ -103,6 +103,11 @@ class RowWrites:
         write_locks = [[claim_key(locked, key, strength)] for key in keys]
         table_id = None if strength is LockStrength.KEY_SHARE else table.id
         with _naming_row(table):
+            # Without waiting, which row is free is decided by its newest lock.
+            for index in self.changes.replaced(table) if policy is not LockPolicy.SKIP else ():
+                if index.key == locked.index.key:
+                    earlier = [claim_key(replace(locked, index=index), key, strength) for key in keys]
+                    state.write_locks.lock(earlier, policy)
             taken = state.write_locks.lock([claim for (claim,) in write_locks], policy, most, table_id)
         for index in table.coming:
             self._lock_coming(table, index, keys, write_locks, taken, policy)
