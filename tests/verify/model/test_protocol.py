@@ -62,6 +62,7 @@ BLOCK_LENGTHS = {
     "own-keys-at-snapshot": 11,
     "own-keys-unchecked": 11,
     "ignored-record": 6,
+    "record-after-look-ignored": 13,
     "blind-record": 6,
     "record-outside-lock": 7,
     "silent-keys": 13,

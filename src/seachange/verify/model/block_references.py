@@ -3,7 +3,8 @@
 The block deletes and inserts both rows in its buffer, before and after its DDL statement. A parent's writer leaves its
 key; a child's insert leaves a share of it if its version maintains the foreign key. Until the foreign key is committed,
 a key and a share that meet refuse no session: the later of two other sessions records a violation, and the block fails
-if one of its own rows was met since it was checked.
+if one of its own rows was met since it was checked. A COMMIT that finds a record looks again: it fails if a child has
+no parent at the head, under the block's own rows; if not, what is recorded after the look is looked at in the same way.
 
 **Invariant:** for every open transaction and for the head: if its version shows the foreign key, a child that is there
 has its parent. No other session is refused before the block's COMMIT. From every state the tables can become free again
@@ -25,17 +26,21 @@ from seachange.verify.model.program import Act, Program
 from seachange.verify.model.switches import Switch, Switches
 
 PARENT, CHILD = 0, 1
+# That a violation is on record; and, without a safeguard, that none is looked for any more.
+_RECORDED, _IGNORED = 1, 2
 _NAMES = ("the parent", "a child that refers to it")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockReferenceScope:
-    """`writes`: the block has rows of its own, and may be rolled back or killed."""
+    """`writes`: the block has rows of its own, and may be rolled back or killed; `unseen`: the parent is in a table
+    that no other session knows before the COMMIT."""
 
     parent: bool = True
     child: bool = False
     nodes: int = 1
     writes: bool = True
+    unseen: bool = False
 
 
 class OwnRow(NamedTuple):
@@ -49,7 +54,7 @@ class OwnRow(NamedTuple):
 
 class ReferringBlock(NamedTuple):
     """`rows`: for the parent and the child the events (sequence, whether it is there, whether a key or share was left).
-    `at`: the sequence that the validation reads; `recorded`: a violation is on record since then."""
+    `at`: the sequence that the validation reads; `recorded`: a violation is on record since then, or since a look."""
 
     rows: tuple[Any, ...]
     head: int
@@ -119,7 +124,8 @@ class BlockReferenceModel:
                 continue
             rest = state._replace(open=(*state.open[:slot], *state.open[slot + 1 :]))
             for which in (PARENT, CHILD):
-                yield from self._write(rest, transaction, which)
+                if which == CHILD or not self._scope.unseen or self._does[transaction.planned].reads:
+                    yield from self._write(rest, transaction, which)
 
     def _write(self, state: ReferringBlock, transaction: OtherSession, which: int) -> Steps:
         """An existing row is deleted, a missing one is inserted."""
@@ -146,7 +152,7 @@ class BlockReferenceModel:
             state,
             rows=_with(state.rows, which, (*events, (seq, there, int(left)))),
             head=seq,
-            recorded=int(records or state.recorded),
+            recorded=max(int(records), state.recorded),
             buffer=_meet(state.buffer, which, there, left),
         )
 
@@ -205,9 +211,15 @@ class BlockReferenceModel:
     def _commit(self, state: ReferringBlock) -> Steps:
         adds, seq, own = self._is_valid(state), state.head + 1, [own for own in state.buffer if own is not None]
         is_met = any(row.is_met for row in own) and Switch.OWN_REFERENCES_UNCHECKED not in self._switches
-        ignores = Switch.IGNORED_RECORD in self._switches
-        if any(row.is_overtaken for row in own) or (adds and (is_met or (state.recorded and not ignores))):
+        is_recorded = state.recorded == _RECORDED and Switch.IGNORED_RECORD not in self._switches
+        is_orphan = is_recorded and _is_orphan(_view(state, state.head, state.buffer))
+        if any(row.is_overtaken for row in own) or (adds and (is_met or is_orphan)):
             yield self._to("the block COMMITs: refused (40001)", state, phase=BlockPhase.FAILED)
+            return
+        if adds and is_recorded:
+            forgets = Switch.RECORD_AFTER_LOOK in self._switches
+            looked = state._replace(recorded=_IGNORED if forgets else 0)
+            yield self._to("the block's COMMIT looks again, at the head under its own rows: no orphan", looked)
             return
         rows = state.rows
         for which, row in enumerate(state.buffer):

@@ -162,6 +162,7 @@ _MOVING_BLOCK = "create a unique index in a block, READ COMMITTED"
 _TWO_WRITERS = "create a unique index in a block, two other writers"
 _REFERRING_BLOCK = "add a foreign key in a block"
 _REFERRING_WRITERS = "add a foreign key in a block, two other writers"
+_OWN_PARENT = "add a foreign key to a table of the same block"
 _SAVED_BLOCK = "add a CHECK in a block with a savepoint"
 _BLOCKS: tuple[tuple[Switch, str, str], ...] = (
     (Switch.BUFFER_IN_GENERATION, "a generation holds committed rows only", _UNIQUE_BLOCK),
@@ -170,6 +171,7 @@ _BLOCKS: tuple[tuple[Switch, str, str], ...] = (
     (Switch.OWN_KEYS_AT_START, "the block's own rows are checked at the head when it commits", _UNIQUE_BLOCK),
     (Switch.OWN_KEYS_UNCHECKED, "the block's own rows are checked when it commits", _UNIQUE_BLOCK),
     (Switch.IGNORED_RECORD, "a block whose constraint was violated does not commit", _CHECK_BLOCK),
+    (Switch.RECORD_AFTER_LOOK, "violations recorded after a COMMIT has looked again fail it, too", _OWN_PARENT),
     (Switch.BLIND_RECORD, "a violator commits only while the constraint is not committed", _CHECK_BLOCK),
     (Switch.EARLY_LOOK, "a violation is recorded under the sequencer lock", _CHECK_BLOCK),
     (Switch.SILENT_KEYS, "the second writer of a key of an uncommitted index records it", _TWO_WRITERS),

@@ -314,6 +314,7 @@ BLOCK_SCENARIOS: tuple[Scenario, ...] = (
     ),
     _block_references("add a foreign key in a block"),
     _block_references("insert the parent and add a foreign key in a block", parent=False, child=True),
+    _block_references("add a foreign key to a table of the same block", parent=False, unseen=True),
     _block_references("add a foreign key in a block, two other writers", nodes=2, writes=False),
     _block_references("add a foreign key in a block with own rows, two other writers", nodes=2, size=Size.LARGE),
 )

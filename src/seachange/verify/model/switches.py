@@ -61,6 +61,8 @@ class Switch(StrEnum):
     OWN_KEYS_UNCHECKED = "own-keys-unchecked"
     # The COMMIT of the block ignores recorded violations.
     IGNORED_RECORD = "ignored-record"
+    # A COMMIT that has looked again at recorded violations ignores what is recorded after that.
+    RECORD_AFTER_LOOK = "record-after-look-ignored"
     # A violator does not look whether the constraint was committed; or looks before it has the sequencer lock.
     BLIND_RECORD = "blind-record"
     EARLY_LOOK = "record-outside-lock"
