@@ -1,4 +1,5 @@
-"""Processes that take part are killed in the middle of a backfill; what is done stays done, and the rest goes on."""
+"""Processes that take part are killed in the middle of a backfill; what is done stays done, and the rest goes on. In a
+transaction block too, unless it is the block's own process."""
 
 import os
 import re
@@ -23,6 +24,19 @@ from tests.support.workers import wait_until
 
 FILES = 6
 ROWS = 6_000
+INDEX = "create index by_code on item (code)"
+# A job of its own, and the change of a block with rows of its own.
+SCRIPTS = {
+    "job": [INDEX],
+    "block": [
+        "begin",
+        "delete from item where id = 0",
+        f"insert into item values ({FILES * ROWS}, 'own')",
+        INDEX,
+        f"update item set code = 'later' where id = {FILES * ROWS}",
+        "commit",
+    ],
+}
 _BEGUN = re.compile(r"sends (\d+) tasks? to Spark application .*: read")
 
 
@@ -65,7 +79,7 @@ def test_a_killed_driver_leaves_what_is_done(tmp_path: Path, application: Applic
     data = tmp_path / "data"
     prepare(data, MASTER)
     with SqlProcess(Place(data), 500, "job.unit:3") as process:
-        process.send("create index by_code on item (code)")
+        process.send(INDEX)
         assert process.wait() == -signal.SIGKILL
     node = open_node(data, name="survivor")
     try:
@@ -76,8 +90,28 @@ def test_a_killed_driver_leaves_what_is_done(tmp_path: Path, application: Applic
         node.close()
 
 
+def test_a_killed_driver_of_a_block_leaves_nothing(tmp_path: Path, application: Application) -> None:
+    data = tmp_path / "data"
+    prepare(data, MASTER)
+    with SqlProcess(Place(data), 500, "job.unit:3") as process:
+        for statement in SCRIPTS["block"]:
+            process.send(statement)
+        assert process.wait() == -signal.SIGKILL
+    node = open_node(data, name="survivor")
+    try:
+        session = Session(node)
+        session.execute(INDEX)
+        assert session.execute("select count(*), max(id) from item").rows == [(FILES * ROWS, FILES * ROWS - 1)]
+        assert not node.parts.catalog.jobs(unfinished=True)
+        session.close()
+        assert not inspect(node).anomalies
+    finally:
+        node.close()
+
+
 @pytest.mark.slow
-def test_a_jvm_that_is_killed_is_started_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_jvm_that_is_killed_is_started_again(script: str, tmp_path: Path) -> None:
     """The statement does not notice: it goes on from the units that are done."""
     data = tmp_path / "data"
     prepare(data, MASTER)
@@ -85,11 +119,12 @@ def test_a_jvm_that_is_killed_is_started_again(tmp_path: Path) -> None:
     node.jobs.paused = True
     try:
         with SqlProcess(Place(data)) as process:
-            process.send("create index by_code on item (code)")
+            for statement in SCRIPTS[script]:
+                process.send(statement)
             wait_until(lambda: units(node), "the first unit to be kept")
             (jvm,) = [child for child in children(process.pid) if b"java" in command(child)]
             os.kill(jvm, signal.SIGKILL)
-            assert process.hear() == []
+            assert [process.hear() for _ in SCRIPTS[script]] == [[] for _ in SCRIPTS[script]]
         first, second = reading(node)
         assert first == FILES
         assert second < FILES
@@ -121,7 +156,8 @@ def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
 
 
 @pytest.mark.slow
-def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_worker_of_a_cluster_is_killed(script: str, cluster: StandaloneCluster, tmp_path: Path) -> None:
     data = tmp_path / "data"
     prepare(data, cluster.master, "spark.driver.host=127.0.0.1 spark.driver.bindAddress=127.0.0.1")
     cluster.wait(2)
@@ -129,10 +165,11 @@ def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: P
     node.jobs.paused = True
     try:
         with SqlProcess(Place(data)) as process:
-            process.send("create index by_code on item (code)")
+            for statement in SCRIPTS[script]:
+                process.send(statement)
             wait_until(lambda: units(node), "the first unit to be kept")
             cluster.kill_worker(0)
-            assert process.hear() == []
+            assert [process.hear() for _ in SCRIPTS[script]] == [[] for _ in SCRIPTS[script]]
         assert reading(node) == [FILES]
         judge(node)
     finally:
