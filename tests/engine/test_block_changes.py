@@ -183,6 +183,7 @@ def test_violation_by_another_session_is_not_refused_and_fails_the_block(
     with pytest.raises(errors.SerializationFailure) as caught:
         block.execute("commit")
     assert "violated by a row of a concurrent transaction" in str(caught.value)
+    assert f"the row is (300, {bad}, other)" in str(caught.value)
     assert rows(other, "select id from a where id >= 200") == [(300,)]
     # A writer that has planned before the COMMIT is checked after it.
     other.execute("delete from a where id = 300")
@@ -194,6 +195,16 @@ def test_violation_by_another_session_is_not_refused_and_fails_the_block(
     with refused(sqlstate):
         other.execute("commit")
     assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize(("sql", "bad", "sqlstate"), CONSTRAINTS)
+def test_violation_by_a_bulk_write_names_a_row(sessions: tuple[Session, Session], sql: str, bad: str, sqlstate: str):
+    block, other = sessions
+    begin(block)
+    block.execute(f"alter table a {sql}")
+    other.execute(f"insert into a select i, {bad}, 'other' from generate_series(1000, 3000) i")
+    with pytest.raises(errors.SerializationFailure, match=rf"the row is \(\d+, {bad}, other\)"):
+        block.execute("commit")
 
 
 def test_everyday_migration_in_one_block(sessions: tuple[Session, Session]):

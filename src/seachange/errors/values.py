@@ -185,6 +185,13 @@ class NotNullViolation(IntegrityError):
     message = 'null value in column "{column}" of relation "{relation}" violates not-null constraint'
 
 
+class NullInRow(IntegrityError):
+    sqlstate = "23502"
+    message = (
+        'null value in column "{column}" of relation "{relation}" violates not-null constraint: the row is ({row})'
+    )
+
+
 class UniqueViolation(IntegrityError):
     sqlstate = "23505"
     message = 'duplicate key value violates unique constraint "{constraint}": {key} already exists'

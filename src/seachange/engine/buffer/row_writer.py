@@ -10,7 +10,7 @@ from seachange.engine.buffer.block_changes import BlockChanges
 from seachange.engine.buffer.staged import StagedRow, find_staged, is_hidden
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, WriteBuffer
 from seachange.engine.context.interrupts import SessionInterrupts
-from seachange.engine.encode.check_rows import violation
+from seachange.engine.encode.check_rows import null_in_row, violation
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import KeyHash, Seq
@@ -112,7 +112,7 @@ class RowWriter:
         for position, column in self.plan.recorded_nulls:
             if row[position] is None:
                 key = constraint_hash(ConstraintKind.NOT_NULL, self.plan.table.id, column.id)
-                self._record(key, errors.NotNullViolation(column=column.name, relation=self.plan.table.name))
+                self._record(key, null_in_row(self.plan.table, column, row))
 
     # One entry.
 

@@ -162,10 +162,10 @@ class Load:
             found = plan.recorded_checks.broken_in_scan(self.scan_all(), txn.parts.duck, txn.client.interrupts)
             record_broken(txn, self._table, found)
         for _, column in plan.recorded_nulls:
-            rows = self.scan([replace(column, name=column_name(column.id))])
-            sql = f"SELECT 1 FROM ({rows.sql}) WHERE {column_name(column.id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
-            if KeyView(txn, self._reads).run(Scan(sql, rows.parameters, rows.relations)):
-                record_null(txn, self._table, column)
+            rows, name = self.scan_all(), quote(self._table.label(column))
+            sql = f"SELECT * FROM ({rows.sql}) WHERE {name} IS NULL LIMIT 1"  # noqa: S608 - quoted
+            for row in KeyView(txn, self._reads).run(Scan(sql, rows.parameters, rows.relations)):
+                record_null(txn, self._table, column, row)
 
     def scan(self, columns: Sequence[Column]) -> Scan:
         table, warehouse = self._table, self._txn.parts.warehouse

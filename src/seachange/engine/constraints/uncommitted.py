@@ -19,7 +19,7 @@ from seachange.engine.buffer.declarations import AddedConstraint, SoftReference
 from seachange.engine.buffer.row_writer import Record, duplicate_key
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.constraints.own_keys import check_free, violated_concurrently
-from seachange.engine.encode.check_rows import Row, violation
+from seachange.engine.encode.check_rows import Row, null_in_row, violation
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
@@ -66,8 +66,10 @@ def record_broken(txn: TransactionState, table: Table, found: Iterable[tuple[Che
         record(txn, constraint_hash(ConstraintKind.CHECK, table.id, check.id), violation(table, check, row))
 
 
-def record_null(txn: TransactionState, table: Table, column: Column) -> None:
-    problem = errors.NotNullViolation(column=column.name, relation=table.name)
+def record_null(txn: TransactionState, table: Table, column: Column, row: Row | None = None) -> None:
+    """`row`: None if it is one of those in a file."""
+    unnamed = errors.NotNullViolation(column=column.name, relation=table.name)
+    problem = unnamed if row is None else null_in_row(table, column, row)
     record(txn, constraint_hash(ConstraintKind.NOT_NULL, table.id, column.id), problem)
 
 

@@ -16,7 +16,7 @@ from seachange import errors
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import Check, column_reference
-from seachange.model.schema.descriptor import Table
+from seachange.model.schema.descriptor import Column, Table
 from seachange.model.states import REFUSING, State
 from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_check_expression
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
@@ -103,8 +103,15 @@ def compile_checks(table: Table, states: Collection[State] = REFUSING) -> RowChe
 
 
 def violation(table: Table, check: Check, row: Row) -> errors.CheckViolation:
+    return errors.CheckViolation(relation=table.name, constraint=check.name, row=_show(table, row))
+
+
+def null_in_row(table: Table, column: Column, row: Row) -> errors.NullInRow:
+    return errors.NullInRow(column=column.name, relation=table.name, row=_show(table, row))
+
+
+def _show(table: Table, row: Row) -> str:
     shown = [
         show_held(c.type, value) for value, c in zip(row, table.columns, strict=False) if c in table.visible_columns
     ]
-    text = ", ".join("null" if value is None else value for value in shown)
-    return errors.CheckViolation(relation=table.name, constraint=check.name, row=text)
+    return ", ".join("null" if value is None else value for value in shown)

@@ -225,7 +225,7 @@ class StagedChanges:
             case ConvertedColumn(column_id=column_id) | ColumnElement(column_id=column_id):
                 return f'column "{table.column_by_id[column_id].name}" has no value for'
             case ColumnNotNull(column_id=column_id):
-                name = table.column_by_id[column_id].name
+                return f'NOT NULL of column "{table.column_by_id[column_id].name}" is violated by'
             case CheckConstraint(constraint_id=id_) | ForeignKeyElement(constraint_id=id_):
                 name = {**checks, **keys}.get(id_, "")
             case UniqueIndex(index_id=id_):
