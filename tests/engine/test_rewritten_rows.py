@@ -97,3 +97,17 @@ def test_key_stays_locked_when_another_primary_index_holds_it(block: Session, ot
         with pytest.raises(errors.UniqueViolation):
             waiting.result()
     assert run(others, "select n from t where id = 3") == [(3,)]
+
+
+@pytest.mark.parametrize("use", ["select n from t where id = 1", "select n from t where id = 1 for update"])
+@pytest.mark.parametrize("change", ["alter table t alter n type bigint using n * 1", "create index on t (n)"])
+def test_block_that_changes_a_table_itself_sees_what_others_have_made_of_it(
+    block: Session, others: Session, use: str, change: str
+) -> None:
+    run(block, "begin", use)
+    run(others, "alter table t alter n type int using n * 10")
+    run(block, "savepoint s", change)
+    assert run(block, "select n from t order by id") == [(10,), (20,)]
+    assert run(block, "update t set n = n + 1 where id = 2 returning n") == [(21,)]
+    run(block, "rollback to s", change, "update t set n = n + 5 where id = 2", "commit")
+    assert run(others, "select n from t order by id") == [(10,), (25,)]

@@ -89,6 +89,9 @@ class Definitions:
                 self.locks.await_table_locks(after)
             return
         table = after or before
+        if table is not None:
+            # It is planned on the newest version, in which the statements that follow see it.
+            self.state.shapes.limits.pop(table.id, None)
         # A table that was taken over is newer than the snapshot, and so are the names that it had then.
         planned = (
             self.state.snapshot.seq if table is None else self.state.block.planned_at(table.id, self.state.snapshot.seq)
