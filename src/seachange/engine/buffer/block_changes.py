@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from seachange import errors
 from seachange.changer.block_stages import published_record
 from seachange.changer.job import Job
 from seachange.engine.replica.epoch import EpochState
@@ -145,7 +146,12 @@ class BlockChanges:
 
     def image(self, table: Table, index: Index, at: Seq) -> IndexImage:
         past = self.state.past.get(index.id)
-        return past.image if past is not None and at < past.since else self._epoch.image(table, index, at)
+        if past is not None and at < past.since:
+            return past.image
+        if index.id == table.primary.id and not self.is_readable(index.id, at):
+            # Its deltas alone are not the rows of the table.
+            raise errors.Bug(detail=f"table {table.name} is read at {at}, below the base of its new primary index")
+        return self._epoch.image(table, index, at)
 
     def whole_at(self, index_id: IndexId, seq: Seq) -> Seq:
         """The first sequence from another one on as of which others know the index, too."""
