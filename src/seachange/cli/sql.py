@@ -17,6 +17,7 @@ from seachange.cli.database import add_database_options, open_database, report_e
 from seachange.cli.formats import FORMATS
 from seachange.engine.session.session import Session
 from seachange.errors import Error, SyntaxProblem
+from seachange.runtime.ctrl_c import CtrlCHeld, calling_at_ctrl_c
 from seachange.sql.text.tokens import is_complete, split_script
 
 EXAMPLES = """examples:
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
             runner = TextRunner(session, arguments.format)
             try:
                 session.check_login()
-                return runner.run(arguments.inputs)
+                with calling_at_ctrl_c(session.interrupt):
+                    return runner.run(arguments.inputs)
             except Error as error:
                 report_error(error, runner.place(error))
                 return 1
@@ -115,7 +117,9 @@ class TextRunner:
 
     def run_text(self, text: str) -> None:
         try:
-            for result in self._session.execute_all(text):
+            with CtrlCHeld(self._session.interrupt):
+                results = self._session.execute_all(text)
+            for result in results:
                 self._print(result, sys.stdout)
         finally:
             sys.stdout.flush()

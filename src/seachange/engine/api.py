@@ -23,6 +23,7 @@ from seachange.engine.session.copy_file import CopyFile, reading, writing
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
+from seachange.runtime.ctrl_c import CtrlCHeld
 from seachange.runtime.location import find_location
 from seachange.runtime.memory_folder import MemoryFolder
 from seachange.sql.copy.arrow_load import ArrowSource, load_arrow
@@ -52,6 +53,22 @@ def connect(
     that is deleted when the connection is closed. `catalog` is a URL: sqlite:///... (the default, inside the folder)
     or postgresql://... `local` is a folder of this machine for the temporary files and the cache of an object
     store."""
+    with CtrlCHeld(_do_nothing):
+        return _connect(data, catalog, user, database, autocommit, local)
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _connect(
+    data: str | PathLike[str],
+    catalog: str | None,
+    user: str,
+    database: str,
+    autocommit: bool,
+    local: str | PathLike[str] | None,
+) -> Connection:
     memory = _memory_folder(catalog, local) if data == MEMORY else None
     try:
         node = acquire_node(find_location(data if memory is None else memory.data, local), catalog)
@@ -131,10 +148,16 @@ class Connection:
         return self.cursor().execute(operation, parameters)
 
     def commit(self) -> None:
-        self.session.commit()
+        with self.held():
+            self.session.commit()
 
     def rollback(self) -> None:
-        self.session.rollback()
+        with self.held():
+            self.session.rollback()
+
+    def held(self) -> CtrlCHeld:
+        """Around all work of the session, apart from Spark's, which handles Ctrl-C itself."""
+        return CtrlCHeld(self._session.interrupt)
 
     def close(self) -> None:
         """Rolls back the open transaction. Closing twice is not an error."""
@@ -142,13 +165,14 @@ class Connection:
             return
         self._closed = True
         _open_connections.discard(self)
-        try:
-            self._holds.release()
-            self._session.close()
-        finally:
-            release_node(self._node)
-            if self._memory is not None:
-                self._memory.remove()
+        with self.held():
+            try:
+                self._holds.release()
+                self._session.close()
+            finally:
+                release_node(self._node)
+                if self._memory is not None:
+                    self._memory.remove()
 
     def __enter__(self) -> Self:
         return self
@@ -174,7 +198,8 @@ class Connection:
             port = self.session.port(transaction)
             return load_arrow(port, port.names.table(schema or None, name), source)
 
-        return self.session.in_transaction(load)
+        with self.held():
+            return self.session.in_transaction(load)
 
     def spark_table(self, table: str, spark: SparkSession) -> DataFrame:
         """A table as a Spark DataFrame, at the snapshot of the transaction. It is valid until the transaction ends, or
@@ -218,7 +243,7 @@ class Connection:
         options = copy_format(format, header, delimiter, null)
         schema, _, name = table.rpartition(".")
         self.start()
-        with reading(file) as source:
+        with self.held(), reading(file) as source:
 
             def copy(transaction: Transaction) -> int:
                 port = self.session.port(transaction)
@@ -238,14 +263,15 @@ class Connection:
         """COPY (query) TO file, a path or an open text file. A path is created atomically."""
         options = copy_format(format, header, delimiter, null)
         self.start()
-        with writing(file) as sink:
+        with self.held(), writing(file) as sink:
             return self.session.copy_out(query, sink, options)
 
     def compact(self, table: str) -> None:
         """Compacts the recent changes of a table into its base segments now."""
         schema, _, name = table.rpartition(".")
-        target = self.session.in_transaction(lambda transaction: transaction.schema.table(schema or None, name))
-        self._node.compact(target)
+        with self.held():
+            target = self.session.in_transaction(lambda transaction: transaction.schema.table(schema or None, name))
+            self._node.compact(target)
 
     def node_statistics(self) -> dict[str, int]:
         self.session  # noqa: B018 - a closed connection has no node
@@ -279,12 +305,13 @@ class Cursor:
         session = self._open()
         self._result = None
         self.rowcount = -1
-        self.connection.start()
-        if parameters is None:
-            result = session.execute(operation)
-        else:
-            numbered = number_parameters(operation)
-            result = session.execute(numbered.text, numbered.values(parameters))
+        with self.connection.held():
+            self.connection.start()
+            if parameters is None:
+                result = session.execute(operation)
+            else:
+                numbered = number_parameters(operation)
+                result = session.execute(numbered.text, numbered.values(parameters))
         self._take(result)
         return self
 
@@ -301,10 +328,10 @@ class Cursor:
                 total += max(self.rowcount, 0)
         except BaseException:
             if own:
-                session.rollback()
+                self.connection.rollback()
             raise
         if own:
-            session.commit()
+            self.connection.commit()
         self._result = None
         self.rowcount = total
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -36,6 +36,8 @@ _MOMENTS = frozenset({"DATE", "TIME", "TIMESTAMP"})
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # Maximum number of cached texts with zoned timestamps among their columns.
 _WRAPPED_MAX = 1024
+# The message in which DuckDB hides the KeyboardInterrupt that ended a query in the main thread.
+_INTERRUPTED = "Query interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,9 @@ class DuckSession:
         self._cursor.close()
 
     def interrupt(self) -> None:
-        self._cursor.interrupt()
+        # A session that is closing runs nothing.
+        with suppress(duckdb.ConnectionException):
+            self._cursor.interrupt()
 
     def serve(self, port: TransactionPort | None) -> None:
         """Calls of sequence and catalog functions are answered by that transaction; None: by none any more."""
@@ -190,6 +194,8 @@ class DuckSession:
         except BaseException as error:
             # No result may stay open in any case: it would keep the cursor busy.
             self._cursor.abort()
+            if isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from None
             if isinstance(error, OverflowError):
                 # Python's dates end at the year 9999.
                 raise errors.DatetimeFieldOverflow(type="date", value=str(error)) from error
