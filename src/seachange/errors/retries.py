@@ -59,6 +59,12 @@ class SnapshotTooOld(OperationalError):
     hint_text = "Run the transaction again, or raise seachange.retention."
 
 
+class FeedTooOld(OperationalError):
+    sqlstate = "72000"
+    message = "changes since commit {since} are no longer kept: history starts at {floor}"
+    hint_text = "Copy the tables as of now and continue from there; seachange.retention says how long changes are kept."
+
+
 class UnknownCommitOutcome(OperationalError):
     sqlstate = "40003"
     message = "the outcome of commit {commit_id} is not known: {detail}"

@@ -256,8 +256,8 @@ class PostgresCatalog(CatalogReads):
     def floor(self) -> Seq:
         return Seq(self._known(_FLOOR))
 
-    def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
-        return self._pool.run(lambda db: read.read_entries(db, epoch, after))
+    def follow(self, epoch: Epoch, after: Seq, upto: Seq | None = None) -> tuple[LogEntry, ...]:
+        return self._pool.run(lambda db: read.read_entries(db, epoch, after, upto))
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         return self._pool.run(lambda db: read.read_first_reliance(db, epoch, keys, after))

@@ -13,7 +13,7 @@ from seachange.catalog.rows import EntryParts, Row, batch_from, check_snapshot, 
 from seachange.model.ids import Epoch, KeyHash, Seq
 from seachange.model.log import LogEntry, RecordedViolation, RowViolation
 
-# Without the upper bounds a planner without statistics reads the whole log.
+# Up to the head, or up to a sequence. Without the upper bounds a planner without statistics reads the whole log.
 _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk, l.touched,
         l.parts, b.index_id, b.layout_id, b.rows, b.payload, b.checksum, c.floor, c.live
     FROM seachange.log l
@@ -21,6 +21,7 @@ _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk,
     CROSS JOIN (SELECT s.floor, n.live FROM seachange.sequencer s
         LEFT JOIN seachange.node n ON n.epoch = %b) c
     WHERE l.seq > %b AND l.seq <= seachange.head() ORDER BY l.seq, b.ordinal"""
+_LOG_UPTO = _LOG.replace("seachange.head()", "%b")
 _FIRST_RELIANCE = """SELECT min(seq) FROM seachange.log
     WHERE seq > %b AND seq <= seachange.head() AND shares && %b::bigint[]"""
 _FIRST_VIOLATION = """SELECT seq, key, text, session FROM seachange.violation
@@ -36,9 +37,11 @@ def query(db: Connection, text: LiteralString, *values: object) -> list[Row]:
     return db.execute(text, values, binary=True).fetchall()
 
 
-def read_entries(db: Connection, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
-    values = (after, epoch, after)
-    rows = db.execute(_LOG, values, prepare=True, binary=True).fetchall()
+def read_entries(db: Connection, epoch: Epoch, after: Seq, upto: Seq | None = None) -> tuple[LogEntry, ...]:
+    if upto is None:
+        rows = db.execute(_LOG, (after, epoch, after), prepare=True, binary=True).fetchall()
+    else:
+        rows = db.execute(_LOG_UPTO, (after, upto, epoch, after, upto), binary=True).fetchall()
     if not rows:
         # If nothing is read, nothing can be missing.
         return ()

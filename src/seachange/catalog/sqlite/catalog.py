@@ -203,12 +203,12 @@ class SqliteCatalog(CatalogReads):
         self._readers.give(db)
         return int(number)
 
-    def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
+    def follow(self, epoch: Epoch, after: Seq, upto: Seq | None = None) -> tuple[LogEntry, ...]:
         # If nothing is read, nothing can be missing, so the checks are not needed.
         if self._number(read.HEAD) <= after:
             return ()
         with connections.Read(self._readers) as db:
-            return read.read_entries(db, epoch, after)
+            return read.read_entries(db, epoch, after, upto)
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         with connections.Read(self._readers) as db:

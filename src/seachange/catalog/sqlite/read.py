@@ -16,14 +16,16 @@ from seachange.model.log import LogEntry, RecordedViolation, RowViolation
 HEAD = "SELECT max(seq) FROM log"
 FLOOR = "SELECT floor FROM sequencer"
 _LOG = """SELECT seq, timestamp_us, commit_id, writes, shares, bulk, touched, parts
-    FROM log WHERE seq > ? ORDER BY seq"""
+    FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"""
 _LOG_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, checksum
-    FROM batch WHERE position >= ? ORDER BY position"""
+    FROM batch WHERE position >= ? AND position < ? ORDER BY position"""
 INDEX_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, checksum
     FROM batch WHERE index_id = %b AND position >= %b AND position < %b ORDER BY position"""
 _SHARES = "SELECT seq, shares FROM log WHERE seq > ? AND length(shares) > 0 ORDER BY seq"
 _VIOLATIONS = "SELECT seq, key, text, session FROM violation WHERE seq > ? ORDER BY seq"
 _BOUNDS = "SELECT min(seq), max(seq) FROM log"
+# Above every sequence; shifted to a position it is still an integer of SQLite.
+_EVERYTHING = (1 << 46) - 1
 _TIMESTAMP = "SELECT timestamp_us FROM log WHERE seq = ?"
 
 
@@ -37,12 +39,15 @@ def query(db: sqlite3.Connection, text: LiteralString, *values: object) -> list[
     return db.execute(_for_sqlite(text), values).fetchall()
 
 
-def read_entries(db: sqlite3.Connection, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
-    rows = db.execute(_LOG, (after,)).fetchall()
+def read_entries(db: sqlite3.Connection, epoch: Epoch, after: Seq, upto: Seq | None = None) -> tuple[LogEntry, ...]:
+    last = _EVERYTHING if upto is None else upto
+    rows = db.execute(_LOG, (after, last)).fetchall()
+    if not rows:
+        return ()
     parts = EntryParts()
     if any(row[-1] & BATCHES for row in rows):
-        first = (after + 1) << POSITION_BITS
-        parts.batches = group((row[0], batch_from(row[1:])) for row in db.execute(_LOG_BATCHES, (first,)))
+        places = ((after + 1) << POSITION_BITS, (last + 1) << POSITION_BITS)
+        parts.batches = group((row[0], batch_from(row[1:])) for row in db.execute(_LOG_BATCHES, places))
     read_parts(partial(query, db), epoch, after, rows, parts)
     check(partial(query, db), epoch, after)
     return tuple(entry_from(row, unpack, parts) for row in rows)

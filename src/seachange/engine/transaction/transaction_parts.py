@@ -13,6 +13,7 @@ from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.reads.row_reads import RowReads
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.transaction.definitions import Definitions
+from seachange.engine.transaction.feed_reads import FeedReads
 from seachange.engine.transaction.own_rows import OwnTables
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.staged_change import StagedChanges
@@ -65,3 +66,7 @@ class TransactionParts:
     @property
     def views(self) -> SystemViews:
         return SystemViews(self._state)
+
+    @property
+    def feeds(self) -> FeedReads:
+        return FeedReads(self._state, self._reads)

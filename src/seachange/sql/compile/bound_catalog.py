@@ -17,11 +17,12 @@ from seachange.model.schema.objects import EnumType, View
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.bind.scope import BoundColumn, Columns
 from seachange.sql.bind.types import BIGINT, BOOLEAN, BoundType, bound
+from seachange.sql.compile.feed_calls import FEED
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation
 from seachange.sql.compile.type_holes import find_enum
 from seachange.sql.pgcatalog.facts import quote_name
 from seachange.sql.port.port import TransactionPort
-from seachange.sql.port.system_columns import SYSTEM_VIEWS
+from seachange.sql.port.system_columns import FEED_COLUMNS, SYSTEM_SCHEMA, SYSTEM_VIEWS
 from seachange.values.types import Kind, SqlType
 
 _SEQUENCE: Final = (
@@ -73,6 +74,8 @@ class PortCatalog:
     def columns(self, schema: str | None, name: str) -> Columns:
         if is_system(schema, name):
             return [BoundColumn(column, bound(type_)) for column, type_ in SYSTEM_VIEWS[name].items()]
+        if (schema, name) == (SYSTEM_SCHEMA, FEED):
+            return [BoundColumn(column, bound(type_)) for column, type_ in FEED_COLUMNS.items()]
         if is_virtual_relation(schema, name):
             return None
         if (schema, name) not in self._relations:

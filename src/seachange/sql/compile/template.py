@@ -21,6 +21,7 @@ from seachange.sql.bind.query import bind_tree
 from seachange.sql.bind.scope import BindCatalog, Columns, NoCatalog
 from seachange.sql.bind.types import BoundType, bound
 from seachange.sql.compile.bound_catalog import NOTHING_RESOLVED, PortCatalog, Resolved
+from seachange.sql.compile.feed_calls import CALL, FeedCall, mark_feeds
 from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
 from seachange.sql.compile.seek import DEMANDS, SeekCondition, note_demands
 from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
@@ -95,6 +96,7 @@ class TableReference:
     # The number of a reference that has links to others.
     number: int = -1
     links: tuple[Link, ...] = ()
+    feed: FeedCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class Template:
     columns: Columns = None
     # What the binder found in the catalog.
     resolved: Resolved = NOTHING_RESOLVED
+    # Those of the parameters that are arguments of sources only: the text has none of them.
+    unwritten: frozenset[int] = frozenset()
 
     def fill(self, scans: Sequence[str], types: Sequence[str] | None = None) -> str:
         """`types` are the texts for the type holes; None if there are none that matter."""
@@ -138,7 +142,7 @@ def compile_template(
 ) -> Template:
     """Takes ownership of the tree. Unless `timed`, time functions are left for later. With a catalog, the template is
     valid while what it found there `is_current`. `declared` are the types of parameters, as far as they are known."""
-    tree = fold_names(plain_names(tree))
+    tree = mark_feeds(fold_names(plain_names(tree)))
     given = [bound(type_) if type_ is not None else None for type_ in declared]
     binding = bind_tree(tree, catalog or NoCatalog(), given)
     note_networks(tree, binding.found.types)
@@ -163,6 +167,7 @@ def compile_template(
     generated = _generate(tree)
     check_text(TYPE_HOLES.sub(" ", generated).replace(_HOLE, " "))
     pieces = _TABLE_HOLES.split(generated)
+    unwritten = frozenset(n for n in parameters if not re.search(rf"\${parameter_name(n)}\b", generated))
     in_order = tuple(tables[int(number)] for number in pieces[1::2])
     return Template(
         tuple(TYPE_HOLES.sub("", piece) for piece in pieces[0::2]) if types else tuple(pieces[0::2]),
@@ -175,6 +180,7 @@ def compile_template(
         tuple(pieces[0::2]),
         binding.columns,
         catalog.resolved if isinstance(catalog, PortCatalog) else NOTHING_RESOLVED,
+        unwritten if any(table.feed for table in tables) else frozenset(),
     )
 
 
@@ -298,6 +304,7 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
                 demands,
                 known,
                 links,
+                node.meta.get(CALL),
             )
         )
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))

@@ -20,6 +20,7 @@ from seachange.sql.duck.sequence_calls import SESSION, Caller, find_caller, serv
 from seachange.sql.pgcatalog.calls import SESSION as CATALOG_SESSION
 from seachange.sql.pgcatalog.calls import serve_catalog
 from seachange.sql.pgcatalog.scan import PortContext
+from seachange.sql.port.lazy_rows import LazyRows
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.translate.duck_errors import translate_error
@@ -75,6 +76,8 @@ class DuckSession:
     # DuckDB complains at process exit about an unclosed cursor with functions.
     _has_functions = False
     _port: TransactionPort | None = None
+    # Whether rows come in the order of their source.
+    _keeps_order = False
     _tell: Callable[[], Mapping[str, Any]] = dict
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, session_values: Mapping[str, Any]) -> None:
@@ -203,10 +206,17 @@ class DuckSession:
                 # DuckDB's message, which may cut a value in the middle of a character.
                 raise translate_error(OSError(error.object.decode(errors="replace"))) from error
             if isinstance(error, duckdb.Error):
-                if self._caller is not None and self._caller.failure is not None:
-                    raise self._caller.failure from None
+                self._raise_failure(query)
                 raise translate_error(error) from error
             raise
+
+    def _raise_failure(self, query: DuckQuery) -> None:
+        """Of a function or a source of the query, which DuckDB reports as a text."""
+        if self._caller is not None and self._caller.failure is not None:
+            raise self._caller.failure from None
+        for rows in query.relations.values():
+            if isinstance(rows, LazyRows) and rows.failure is not None:
+                raise rows.failure from None
 
     def _register(self, relations: Mapping[str, Any]) -> None:
         """Registers the relations of the query and unregisters those of earlier ones, so that no old data is held."""
@@ -217,6 +227,9 @@ class DuckSession:
             if self._registered.get(name) is not table:
                 # Replaces the relation of that name, which DuckDB then releases.
                 self._cursor.register(name, table)
+                if isinstance(table, LazyRows) and not self._keeps_order:
+                    self._keeps_order = True
+                    self._cursor.execute("SET SESSION preserve_insertion_order = true").fetchall()
                 self._registered[name] = table
 
     def _serve_calls(self) -> None:

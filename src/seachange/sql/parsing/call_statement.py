@@ -18,18 +18,19 @@ def read_call(reader: Reader) -> ImportTable | ExportTable:
     if name.schema == SYSTEM_SCHEMA:
         match name.name, given:
             case "import_table", (table, format_, source):
-                return ImportTable(_relation(table), format_, source)
+                return ImportTable(parse_relation(table), format_, source)
             case "import_table", (table, format_, source, key):
-                return ImportTable(_relation(table), format_, source, _names(key))
+                return ImportTable(parse_relation(table), format_, source, _names(key))
             case "export_iceberg", (table,):
-                return ExportTable(_relation(table))
+                return ExportTable(parse_relation(table))
             case _:
                 pass
     form = ", ".join(["text"] * len(given))
     raise errors.UndefinedProcedure(name=f"{name}({form})")
 
 
-def _relation(text: str) -> RelationName:
+def parse_relation(text: str) -> RelationName:
+    """A name as it is written in SQL, with or without its schema."""
     reader = _reader(text)
     found = read_relation(reader)
     reader.expect_end()

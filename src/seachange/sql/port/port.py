@@ -30,6 +30,7 @@ from seachange.model.sessions import SessionRequest, ShownSession
 from seachange.model.statements import OnCommit
 from seachange.planner.known_schema import PastChange, TableSize
 from seachange.sql.port.change_ports import BlockPort, DefinitionPort, JobPort, OwnRowsPort
+from seachange.sql.port.feed_port import FeedPort
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -352,6 +353,9 @@ class PartsPort(Protocol):
     @property
     def views(self) -> ViewPort: ...
 
+    @property
+    def feeds(self) -> FeedPort: ...
+
 
 @dataclass(slots=True)
 class TransactionPort:
@@ -393,3 +397,7 @@ class TransactionPort:
     @property
     def views(self) -> ViewPort:
         return self.parts.views
+
+    @property
+    def feeds(self) -> FeedPort:
+        return self.parts.feeds

@@ -48,3 +48,7 @@ def _read(view: str) -> tuple[str, dict[str, SqlType]]:
 
 # By name, the columns of each view.
 SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = dict(map(_read, re.split(r"\n(?! )", _VIEWS.strip())))
+# Those of the function `feed`, which is called with arguments.
+_, FEED_COLUMNS = _read(
+    "feed seq:int8 committed_at:timestamptz ordinal:int8 relation:text op:text before:jsonb after:jsonb schema:jsonb"
+)

@@ -39,6 +39,7 @@ from seachange.sql.pgcatalog.scan import (
 )
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, RowSink, row_shower
+from seachange.sql.query.feed_scan import scan_feed
 from seachange.sql.query.result_columns import result_columns
 from seachange.sql.query.views import add_session_values, bind_view
 from seachange.values.timezone import session_zone
@@ -53,7 +54,8 @@ def bind_query(
     """The template with the scans of its tables at the statement's snapshot."""
     views: list[DuckQuery] = []
     scans = scan_tables(template, port, values, given, views)
-    parameters: dict[str, Any] = {parameter_name(n): to_duckdb(values[n - 1]) for n in template.parameters}
+    written = [n for n in template.parameters if n not in template.unwritten]
+    parameters: dict[str, Any] = {parameter_name(n): to_duckdb(values[n - 1]) for n in written}
     relations: dict[str, Any] = {}
     for scan in scans.values():
         parameters.update(scan.parameters)
@@ -69,7 +71,7 @@ def bind_query(
 
 def _shape(reference: TableReference, port: TransactionPort) -> Hashable:
     """Distinguishes relations of the same name; the columns of a view keep their types."""
-    if reference.given or is_virtual_relation(reference.schema, reference.name):
+    if reference.given or reference.feed is not None or is_virtual_relation(reference.schema, reference.name):
         return None
     found = port.names.relation(reference.schema, reference.name)
     return tuple([column.type for column in found.columns]) if isinstance(found, Table) else found.id
@@ -99,7 +101,9 @@ def scan_tables(
     # Of joined tables, those with conditions come first: their rows narrow the others.
     known: dict[int, tuple[Table, Scan]] = {}
     for reference in sorted(template.tables, key=_turn):
-        if reference.given:
+        if reference.feed is not None:
+            scans[reference] = scan_feed(reference.feed, port, values, len(scans))
+        elif reference.given:
             relation = f"given_{reference.name}"
             rows = _given_rows(port, given, reference.name)
             scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
@@ -132,7 +136,7 @@ def scan_tables(
 def check_readable(reference: TableReference, port: TransactionPort) -> None:
     """Raises 42501 unless the role may read the relation, even if it turns out that nothing needs to be read."""
     schema, name = reference.schema, reference.name
-    is_virtual = is_system(schema, name) or find_relation(schema, name) is not None
+    is_virtual = reference.feed is not None or is_virtual_relation(schema, name)
     if not reference.given and not is_virtual:
         port.rights.check_access(port.names.relation(schema, name), "SELECT")
 

@@ -89,7 +89,9 @@ def _explain_change(
 
 def _table_lines(template: Template, port: TransactionPort) -> list[str]:
     tables = dict.fromkeys(
-        (r.schema, r.name) for r in template.tables if not r.given and not is_virtual_relation(r.schema, r.name)
+        (r.schema, r.name)
+        for r in template.tables
+        if not r.given and r.feed is None and not is_virtual_relation(r.schema, r.name)
     )
     lines = []
     for schema, name in tables:
