@@ -18,6 +18,7 @@ OPTIONS = {
     "worker": "--data --catalog",
     "sql": "--data --catalog -c -f --format --user --database",
     "check": "--data --catalog --full",
+    "feed": "--data --catalog --format --until --follow",
     "verify": "--protocol --break --list",
 }
 CONNECTION = "cursor commit rollback close autocommit notices copy_from copy_to spark_table insert_dataframe"
@@ -39,6 +40,7 @@ VIEWS = {
     "shapes": "name as_of roles sessions",
     "segments": "table_name segment_id layout_id",
     "iceberg_tables": "table_name enabled reason metadata_location",
+    "feeds": "name tables position lag_rows lag_seconds lag_bytes ended",
     "events": "moment job_id event",
 }
 SETTABLE = {

@@ -24,6 +24,7 @@ LABELS: dict[str, str] = {
     "ChangeOwner schema": "ALTER SCHEMA ... OWNER TO",
     "ChangeSettings": "ALTER ROLE, DATABASE ... SET",
     "CopyStream": "COPY",
+    "AdvanceFeed": "CALL seachange.advance_feed",
     "CreateEnum": "CREATE TYPE",
     "CreateTemporary": "CREATE TEMPORARY TABLE",
     "DeclareCursor": "DECLARE CURSOR",

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from seachange.model.change_history import PublishedChange
 from seachange.model.exports import ExportRecord
+from seachange.model.feeds import FeedRecord
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import (
@@ -250,6 +251,24 @@ class Catalog(Protocol):
 
     def forget_exports(self, epoch: Epoch, table_id: TableId, snapshots: Sequence[int]) -> None:
         """Raises StaleNode if the epoch has ended: another node may have exported them again."""
+
+    # Feeds: positions of consumers. The floor does not rise above the position of a feed that has not ended.
+
+    def create_feed(self, record: FeedRecord) -> bool:
+        """False if its database has a feed of that name. Raises FeedTooOld if the floor is above its position."""
+
+    def feeds(self) -> tuple[FeedRecord, ...]: ...
+
+    def advance_feed(self, database: str, name: str, position: Seq) -> None:
+        """A position never decreases."""
+
+    def end_feed(self, database: str, name: str, reason: str) -> None:
+        """From now on it keeps nothing."""
+
+    def drop_feed(self, database: str, name: str) -> None: ...
+
+    def written_since(self, index_id: IndexId, after: Seq) -> tuple[int, int]:
+        """Rows and bytes that the commits above `after` have written to an index."""
 
     def holdings(self) -> Holdings: ...
 

@@ -33,6 +33,7 @@ from seachange.catalog.rows import (
 )
 from seachange.model.change_history import PublishedChange
 from seachange.model.exports import ExportRecord
+from seachange.model.feeds import FeedRecord
 from seachange.model.ids import DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import Event, JobId, JobRecord
 from seachange.model.locking import LockHeld, LockMode
@@ -102,6 +103,10 @@ _OPEN_JOBS = _JOBS + " WHERE status NOT IN ('succeeded', 'failed', 'canceled') O
 _ONE_JOB = _JOBS + " WHERE id = %b"
 _EXPORTS = """SELECT table_id, snapshot, held, metadata, created_us, expires_us FROM seachange.export
     ORDER BY table_id, snapshot"""
+_FEEDS = """SELECT name, database, owner, tables, position, created_us, ended FROM seachange.feed
+    ORDER BY database, name"""
+_WRITTEN_FILES = """SELECT CAST(coalesce(sum(rows), 0) AS bigint), CAST(coalesce(sum(size_bytes), 0) AS bigint)
+    FROM seachange.segment WHERE index_id = %b AND delta > %b"""
 _CHANGES = "SELECT seq, timestamp_us, body FROM seachange.change ORDER BY seq"
 _EVENTS = "SELECT timestamp_us, job_id, seq, text FROM seachange.event ORDER BY id"
 
@@ -230,6 +235,20 @@ class CatalogReads(ABC):
     def exports(self) -> tuple[ExportRecord, ...]:
         rows = self._rows(_EXPORTS)
         return tuple(ExportRecord(TableId(id_), snapshot, Seq(held), *rest) for id_, snapshot, held, *rest in rows)
+
+    def feeds(self) -> tuple[FeedRecord, ...]:
+        return tuple(
+            FeedRecord(name, database, owner, tuple(map(TableId, map(int, tables.split()))), Seq(position), *rest)
+            for name, database, owner, tables, position, *rest in self._rows(_FEEDS)
+        )
+
+    @abstractmethod
+    def _written_inline(self, index_id: IndexId, after: Seq) -> Row:
+        """Rows and bytes of inline batches."""
+
+    def written_since(self, index_id: IndexId, after: Seq) -> tuple[int, int]:
+        inline, files = self._written_inline(index_id, after), self._rows(_WRITTEN_FILES, index_id, after)[0]
+        return int(inline[0]) + int(files[0]), int(inline[1]) + int(files[1])
 
     def changes(self) -> tuple[PublishedChange, ...]:
         return tuple(map(change_from, self._rows(_CHANGES)))

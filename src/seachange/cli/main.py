@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
     "serve": ("seachange.cli.serve", "serve a database over PostgreSQL's protocol"),
     "worker": ("seachange.cli.worker", "run the jobs of a database"),
+    "feed": ("seachange.cli.feed", "write the changes of tables as JSON"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
     "backup": ("seachange.cli.backup", "back up a database while it is in use"),
     "restore": ("seachange.cli.restore", "create a database from a backup"),

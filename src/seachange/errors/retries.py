@@ -62,7 +62,16 @@ class SnapshotTooOld(OperationalError):
 class FeedTooOld(OperationalError):
     sqlstate = "72000"
     message = "changes since commit {since} are no longer kept: history starts at {floor}"
-    hint_text = "Copy the tables as of now and continue from there; seachange.retention says how long changes are kept."
+    hint_text = (
+        "Copy the tables as of now and continue from there; CREATE FEED keeps the changes that it has not passed on, "
+        "seachange.retention those of the past."
+    )
+
+
+class FeedEnded(OperationalError):
+    sqlstate = "72000"
+    message = 'feed "{name}" was ended: {reason}'
+    hint_text = "Drop it, copy the tables as of now, and create it again."
 
 
 class UnknownCommitOutcome(OperationalError):

@@ -158,7 +158,10 @@ class UndefinedFunction(ProgrammingError):
 class UndefinedProcedure(ProgrammingError):
     sqlstate = "42883"
     message = "procedure {name} does not exist"
-    hint_text = "There are seachange.import_table and seachange.export_iceberg; their arguments are constant texts."
+    hint_text = (
+        "There are seachange.import_table, seachange.export_iceberg and seachange.advance_feed; their arguments are "
+        "constant texts."
+    )
 
 
 class AmbiguousFunction(ProgrammingError):

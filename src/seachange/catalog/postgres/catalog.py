@@ -23,6 +23,7 @@ from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, w
 from seachange.catalog.reads import CatalogReads, Query
 from seachange.catalog.rows import BURNED_KEPT_US, Row, check_request, check_snapshot, read_asked, write_asked
 from seachange.model.exports import ExportRecord
+from seachange.model.feeds import FeedRecord
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, JobId, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
@@ -75,6 +76,12 @@ _ABANDON = """WITH abandoned AS (DELETE FROM seachange.intent
     INSERT INTO seachange.garbage SELECT segment_id FROM abandoned"""
 _FORGET_FILES = "DELETE FROM seachange.garbage WHERE segment_id = ANY(%b)"
 _RAISE_FLOOR = "SELECT seachange.raise_floor(%b, %b, %b)"
+_CREATE_FEED = "SELECT seachange.create_feed(%s, %s, %s, %s, %b, %b)"
+_ADVANCE_FEED = "UPDATE seachange.feed SET position = greatest(position, %b) WHERE database = %s AND name = %s"
+_END_FEED = "UPDATE seachange.feed SET ended = %s WHERE database = %s AND name = %s AND ended = ''"
+_DROP_FEED = "DELETE FROM seachange.feed WHERE database = %s AND name = %s"
+_WRITTEN_INLINE = """SELECT CAST(coalesce(sum(rows), 0) AS bigint), CAST(coalesce(sum(length(payload)), 0) AS bigint)
+    FROM seachange.batch WHERE index_id = %b AND seq > %b AND seq <= seachange.head()"""
 _RECORD_EXPORT = "SELECT seachange.record_export(%b, %b, %b, %b, %s, %b, %b)"
 _FORGET_EXPORTS = "SELECT seachange.forget_exports(%b, %b, %b)"
 _ADD_PARTITIONS = "SELECT seachange.add_partitions(%b, %b)"
@@ -347,6 +354,26 @@ class PostgresCatalog(CatalogReads):
     def forget_exports(self, epoch: Epoch, table_id: TableId, snapshots: Sequence[int]) -> None:
         if not self._number(_FORGET_EXPORTS, epoch, table_id, Bigints(snapshots)):
             raise errors.StaleNode(node=epoch)
+
+    def create_feed(self, record: FeedRecord) -> bool:
+        tables = " ".join(map(str, record.tables))
+        place = (record.database, record.name, record.owner, tables)
+        refused = self._number(_CREATE_FEED, *place, record.position, record.created_us)
+        if refused:
+            raise errors.FeedTooOld(since=record.position, floor=refused)
+        return refused is None
+
+    def advance_feed(self, database: str, name: str, position: Seq) -> None:
+        self._do(_ADVANCE_FEED, position, database, name)
+
+    def end_feed(self, database: str, name: str, reason: str) -> None:
+        self._do(_END_FEED, reason, database, name)
+
+    def drop_feed(self, database: str, name: str) -> None:
+        self._do(_DROP_FEED, database, name)
+
+    def _written_inline(self, index_id: IndexId, after: Seq) -> Row:
+        return self._rows(_WRITTEN_INLINE, index_id, after)[0]
 
     def copy_to(self, folder: Path) -> Seq:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))

@@ -23,11 +23,11 @@ FOLDER_NAME = "catalog"
 # are restored after their partitions.
 _TABLES = (
     *("sequencer", "node", "log", "burned", "intent", "segment", "garbage", "generation", "generation_member"),
-    *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence", "change"),
+    *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence", "change", "feed"),
 )
 _BATCH = "batch"
 # Copies of older releases do not have them.
-_NEWER = frozenset({"change"})
+_NEWER = frozenset({"change", "feed"})
 _HEAD = "SELECT seachange.head()"
 _LOCK = "SELECT seachange.lock_sequencer()"
 _USED = """SELECT next_epoch > 1 OR next_id > 1 OR seachange.head() > 0 OR database_id IS NOT NULL

@@ -502,6 +502,20 @@ BEGIN
     RETURN true;
 END $$;
 
+-- The floor if it is above the position of a new feed, 0 if there is one of that name, null if it was created.
+CREATE OR REPLACE FUNCTION seachange.create_feed(my_database text, my_name text, my_owner text, my_tables text,
+    my_position bigint, my_created_us bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    low bigint;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    SELECT floor INTO low FROM seachange.sequencer;
+    IF low > my_position THEN RETURN low; END IF;
+    INSERT INTO seachange.feed VALUES (my_database, my_name, my_owner, my_tables, my_position, my_created_us, '')
+        ON CONFLICT DO NOTHING;
+    RETURN CASE WHEN FOUND THEN NULL ELSE 0 END;
+END $$;
+
 -- Raises the floor to the horizon and forgets what decides what readers see;
 -- gives the new floor, null for an epoch that has ended. Of an index, the newest
 -- generation swapped in at or below the floor, all later ones, and every delta
@@ -518,6 +532,7 @@ BEGIN
     UPDATE seachange.sequencer SET floor = greatest(floor, least(
             mark,
             (SELECT min(held) FROM seachange.export WHERE expires_us > seachange.now_us()),
+            (SELECT min(position) FROM seachange.feed WHERE ended = ''),
             seachange.sequence_at(seachange.now_us() - retention_us)))
         RETURNING floor INTO low;
 

@@ -24,3 +24,15 @@ CREATE TABLE seachange.change (seq bigint PRIMARY KEY, timestamp_us bigint NOT N
 
 -- What other nodes ask of sessions of a node, until its next heartbeat: NUMBER:REQUEST, separated by spaces.
 ALTER TABLE seachange.node ADD COLUMN asked text NOT NULL DEFAULT '';
+
+-- Positions in the log that consumers keep. The floor stays at or below those of feeds that have not ended.
+CREATE TABLE seachange.feed (
+    database text NOT NULL,
+    name text NOT NULL,
+    owner text NOT NULL,
+    tables text NOT NULL,
+    position bigint NOT NULL,
+    created_us bigint NOT NULL,
+    ended text NOT NULL DEFAULT '',
+    PRIMARY KEY (database, name)
+);

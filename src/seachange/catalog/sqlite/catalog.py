@@ -13,13 +13,14 @@ from urllib.parse import quote
 from seachange import errors
 from seachange.catalog.reads import CatalogReads, Query
 from seachange.catalog.rows import Row, check_request, unpack
-from seachange.catalog.sqlite import connections, exports, jobs, locks, nodes, read
+from seachange.catalog.sqlite import connections, exports, feeds, jobs, locks, nodes, read
 from seachange.catalog.sqlite.collect import raise_floor, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.copy import copy_catalog
 from seachange.catalog.sqlite.schema import BIND, POSITION_BITS, check_format, format_of, has_content, migrate
 from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, write_sequence
 from seachange.model.exports import ExportRecord
+from seachange.model.feeds import FeedRecord
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq, TableId
 from seachange.model.jobs import NO_JOB, JobId, JobRequest
 from seachange.model.locking import CatalogTableLocks, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWait, LockWish
@@ -316,6 +317,25 @@ class SqliteCatalog(CatalogReads):
         with self._writer as db:
             nodes.require_live(db, epoch)
             exports.forget_exports(db, table_id, snapshots)
+
+    def create_feed(self, record: FeedRecord) -> bool:
+        with self._writer as db:
+            return feeds.create_feed(db, record)
+
+    def advance_feed(self, database: str, name: str, position: Seq) -> None:
+        with self._writer as db:
+            feeds.advance_feed(db, database, name, position)
+
+    def end_feed(self, database: str, name: str, reason: str) -> None:
+        with self._writer as db:
+            feeds.end_feed(db, database, name, reason)
+
+    def drop_feed(self, database: str, name: str) -> None:
+        with self._writer as db:
+            feeds.drop_feed(db, database, name)
+
+    def _written_inline(self, index_id: IndexId, after: Seq) -> Row:
+        return self._read(lambda query: query(read.WRITTEN_INLINE, index_id, (after + 1) << POSITION_BITS)[0])
 
     def copy_to(self, folder: Path) -> Seq:
         with closing(connections.connect(self._path)) as db:

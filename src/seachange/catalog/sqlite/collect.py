@@ -19,8 +19,9 @@ from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import SegmentId
 
 _LOWEST_MARK = "SELECT min(low_water) FROM node WHERE live = 1"
-# Of exports that have not expired.
-_LOWEST_HELD = "SELECT min(held) FROM export WHERE expires_us > ?"
+# Of exports that have not expired, and of feeds that have not ended.
+_LOWEST_HELD = """SELECT min(held) FROM (SELECT held FROM export WHERE expires_us > ?
+    UNION ALL SELECT position FROM feed WHERE ended = '')"""
 _FLOOR = "SELECT floor FROM sequencer"
 _SET_FLOOR = "UPDATE sequencer SET floor = ?"
 _COMPACTED = """SELECT index_id, max(id), max(base) FROM generation WHERE swap <= ?

@@ -21,6 +21,8 @@ _LOG_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, che
     FROM batch WHERE position >= ? AND position < ? ORDER BY position"""
 INDEX_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, checksum
     FROM batch WHERE index_id = %b AND position >= %b AND position < %b ORDER BY position"""
+WRITTEN_INLINE = """SELECT coalesce(sum(rows), 0), coalesce(sum(length(payload)), 0) FROM seachange.batch
+    WHERE index_id = %b AND position >= %b"""
 _SHARES = "SELECT seq, shares FROM log WHERE seq > ? AND length(shares) > 0 ORDER BY seq"
 _VIOLATIONS = "SELECT seq, key, text, session FROM violation WHERE seq > ? ORDER BY seq"
 _BOUNDS = "SELECT min(seq), max(seq) FROM log"

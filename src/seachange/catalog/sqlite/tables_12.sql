@@ -22,3 +22,14 @@ CREATE TABLE change (seq INTEGER PRIMARY KEY, timestamp_us INTEGER NOT NULL, bod
 
 -- What other nodes ask of sessions of a node, until its next heartbeat: NUMBER:REQUEST, separated by spaces.
 ALTER TABLE node ADD COLUMN asked TEXT NOT NULL DEFAULT '';
+
+-- Positions in the log that consumers keep. The floor stays at or below those of feeds that have not ended.
+CREATE TABLE feed (
+    database TEXT NOT NULL,
+    name TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    tables TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    created_us INTEGER NOT NULL,
+    ended TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (database, name)) WITHOUT ROWID;

@@ -12,6 +12,7 @@ from contextlib import suppress
 from seachange import errors
 from seachange.engine.context.background import Alarm
 from seachange.engine.exports.table_exports import TableExports
+from seachange.engine.feed.feed_lag import end_lagging
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
@@ -23,6 +24,8 @@ from seachange.pipeline.compaction.deltas import Compacted, compact_deltas
 from seachange.pipeline.compaction.gc import collect_garbage
 from seachange.pipeline.reservation import reserve_files
 from seachange.runtime.faults import reach
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_size
 from seachange.storage.image import IndexImage
 
 # An index is compacted when its image holds this many inline rows, or delta files ...
@@ -103,6 +106,9 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
     )
 
 
+_FEED_LIMIT = "seachange.feed_limit"
+
+
 class NodeMaintenance:
     """`paused` disables compaction, for measurements."""
 
@@ -178,4 +184,5 @@ class NodeMaintenance:
     def collect(self, epoch: EpochState) -> int:
         self._exports.forget_expired()
         self._parts.warehouse.tidy()
+        end_lagging(self._parts.catalog, epoch, parse_size(SessionSettings(self._parts.settings).get(_FEED_LIMIT)))
         return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self._parts.retention.us)

@@ -31,6 +31,12 @@ def _command_outside(statement: Parsed) -> str | None:
             return command
         case statements.ExportTable():
             return "CALL seachange.export_iceberg"
+        case statements.CreateFeed():
+            return "CREATE FEED"
+        case statements.DropFeed():
+            return "DROP FEED"
+        case statements.AdvanceFeed():
+            return "CALL seachange.advance_feed"
         case statements.Vacuum():
             return "VACUUM"
         case statements.Discard(what="all"):

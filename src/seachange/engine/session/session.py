@@ -25,6 +25,7 @@ from seachange.engine.replica.temporary_relations import drop_text, temporary_re
 from seachange.engine.session.admission import Admission
 from seachange.engine.session.block_jobs import BlockJobs
 from seachange.engine.session.cursors import CursorRows, OpenCursors
+from seachange.engine.session.feed_statements import change_feed
 from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, find_way, settings_kept
 from seachange.engine.session.job_session import SessionJobs
 from seachange.engine.session.lock_table import lock_tables
@@ -48,6 +49,7 @@ from seachange.model.statements import (
     CopyStream,
     ExecutePrepared,
     ExportTable,
+    FeedStatement,
     FetchCursor,
     ImportTable,
     LockTables,
@@ -413,6 +415,9 @@ class Session:
 
         exported = self.node.exports.export(self.in_transaction(find, looks_only=True).id)
         self.notices.append(f"snapshot {exported.snapshot} of {statement.table} is in {exported.address}")
+
+    def change_feed(self, statement: FeedStatement) -> Result:
+        return self.in_transaction(partial(change_feed, statement, notices=self.notices), looks_only=True)
 
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
         self.in_transaction(lambda transaction: transaction.set_constraints(names, deferred))

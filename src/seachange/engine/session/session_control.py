@@ -101,6 +101,8 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         case statements.ExportTable():
             session.export_table(statement)
             return Result("CALL")
+        case statements.CreateFeed() | statements.DropFeed() | statements.AdvanceFeed():
+            return session.change_feed(statement)
         case statements.NeedlessStatement(tag):
             session.check_needs(statement)
             return Result(tag)

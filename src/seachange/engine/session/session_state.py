@@ -12,7 +12,7 @@ from seachange.engine.session.cursors import OpenCursors
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.statements import ExportTable, ImportTable, LockTables, NeedlessStatement, Vacuum
+from seachange.model.statements import ExportTable, FeedStatement, ImportTable, LockTables, NeedlessStatement, Vacuum
 from seachange.sql.port.result import Result
 from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.session_settings import SessionSettings
@@ -82,6 +82,8 @@ class SessionState(Protocol):
     def import_table(self, statement: ImportTable) -> None: ...
 
     def export_table(self, statement: ExportTable) -> None: ...
+
+    def change_feed(self, statement: FeedStatement) -> Result: ...
 
     def lock_tables(self, statement: LockTables) -> None: ...
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.feed.feed_lag import measure_lag
 from seachange.engine.locks.lock_details import mode_name, name_party
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import Lease, leases_of, node_leases
@@ -376,6 +377,18 @@ def _iceberg_tables(source: _Source) -> Iterator[Row]:
         yield (table.schema, table.name, options.is_enabled, options.format_version, reason, *last)
 
 
+def _feeds(source: _Source) -> Iterator[Row]:
+    catalog, actor = source.parts.catalog, source.actor
+    for feed in catalog.feeds():
+        if feed.database == source.database and (actor.superuser or feed.owner in actor.roles):
+            known = source.epoch.schemas.newest.by_id
+            names = ", ".join(known[id_].full_name if id_ in known else f"(dropped {id_})" for id_ in feed.tables)
+            lag = measure_lag(catalog, source.epoch, feed)
+            seconds = max(source.parts.clock.wall_us() - lag.since_us, 0) / 1_000_000 if lag.since_us else 0.0
+            place = (feed.name, feed.owner, names, feed.position)
+            yield (*place, lag.rows, seconds, lag.bytes, _moment(feed.created_us), feed.ended or None)
+
+
 _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "jobs": _jobs,
     "job_stages": _job_stages,
@@ -390,5 +403,6 @@ _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "segments": _segments,
     "cache": _cache,
     "iceberg_tables": _iceberg_tables,
+    "feeds": _feeds,
     "events": _events,
 }

@@ -187,6 +187,10 @@ STATEMENTS: dict[type[t.Statement], tuple[Need, ...]] = {
     # And superuser, or member of pg_read_server_files.
     s.ImportTable: (_CREATE_NEW, _NAMED, Need("INSERT", Place.WRITTEN)),
     s.ExportTable: (_NAMED, _READ),
+    s.CreateFeed: (_NAMED, _READ),
+    # And superuser, or a member of the role that has created it.
+    s.DropFeed: _NOTHING,
+    s.AdvanceFeed: _NOTHING,
     s.NeedlessStatement: (_OWN, _NAMED, _SUPERUSER),
     s.AcceptExtension: _NOTHING,
     s.Begin: _NOTHING,

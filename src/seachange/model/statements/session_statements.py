@@ -234,6 +234,29 @@ class ExportTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateFeed:
+    """`position` is a sequence number or a moment, empty for the newest commit."""
+
+    name: str
+    tables: tuple[RelationName, ...]
+    position: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DropFeed:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceFeed:
+    """CALL seachange.advance_feed: its consumer needs nothing up to the position any more."""
+
+    name: str
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptExtension:
     """CREATE, DROP or COMMENT ON EXTENSION for built-in extensions: no effect."""
 
@@ -260,6 +283,7 @@ TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTrans
 SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
 PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
 CursorStatement = DeclareCursor | FetchCursor | CloseCursor
+FeedStatement = CreateFeed | DropFeed | AdvanceFeed
 SessionStatement = (
     CopyStream
     | LockTables
@@ -272,4 +296,5 @@ SessionStatement = (
     | NeedlessStatement
     | ImportTable
     | ExportTable
+    | FeedStatement
 )

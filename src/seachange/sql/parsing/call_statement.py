@@ -1,16 +1,17 @@
-"""CALL of the procedures that there are: imports, and exports on demand. Their arguments are constants."""
+"""CALL of the procedures that there are: imports, exports on demand, positions of feeds. Their arguments are
+constants."""
 
 from __future__ import annotations
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements import ExportTable, ImportTable
+from seachange.model.statements import AdvanceFeed, ExportTable, ImportTable
 from seachange.sql.port.system_columns import SYSTEM_SCHEMA
 from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader, split_script
 
 
-def read_call(reader: Reader) -> ImportTable | ExportTable:
+def read_call(reader: Reader) -> ImportTable | ExportTable | AdvanceFeed:
     name = read_relation(reader)
     reader.expect_symbol("(")
     given = () if reader.at_symbol(")") else read_list(reader, Reader.string)
@@ -23,6 +24,8 @@ def read_call(reader: Reader) -> ImportTable | ExportTable:
                 return ImportTable(parse_relation(table), format_, source, _names(key))
             case "export_iceberg", (table,):
                 return ExportTable(parse_relation(table))
+            case "advance_feed", (feed, position):
+                return AdvanceFeed(feed, position)
             case _:
                 pass
     form = ", ".join(["text"] * len(given))

@@ -14,6 +14,7 @@ from seachange.sql.ddl.table import read_select_into
 from seachange.sql.parsing import prepared, transaction_statements, utility
 from seachange.sql.parsing.call_statement import read_call
 from seachange.sql.parsing.copy_statement import read_copy
+from seachange.sql.parsing.feed_statements import read_create_feed, read_drop_feed
 from seachange.sql.text.positions import StatementOrigin
 from seachange.sql.text.tokens import RawStatement, Reader, TokenKind, split_script
 from seachange.sql.text.tree import parse_tree, take_databases
@@ -71,6 +72,8 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("copy",), read_copy),
     (("call",), read_call),
     (("vacuum",), utility.read_vacuum),
+    (("create", "feed"), read_create_feed),
+    (("drop", "feed"), read_drop_feed),
     (("lock",), utility.read_lock),
     (("create", "extension"), utility.read_create_extension),
     (("drop", "extension"), utility.read_drop_extension),

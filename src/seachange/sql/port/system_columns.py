@@ -37,6 +37,8 @@ cache store:text folder:text size_max_bytes:int8 files:int8 pinned_files:int8 si
     downloaded_bytes:int8 uploaded_bytes:int8 evictions:int8
 iceberg_tables table_schema:text table_name:text enabled:bool format:int8 reason:text snapshot:int8
     exported:timestamptz expires:timestamptz snapshots:int8 metadata_location:text
+feeds name:text owner:text tables:text position:int8 lag_rows:int8 lag_seconds:float8 lag_bytes:int8
+    created:timestamptz ended:text
 events moment:timestamptz job_id:int8 seq:int8 event:text
 """
 
