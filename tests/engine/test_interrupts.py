@@ -131,6 +131,13 @@ def test_statement_timeout_cuts_a_loop_over_rows(session: Session):
     assert session.execute("select sum(n) from few").rows == [(0,)]
 
 
+def test_an_interrupt_of_a_closed_session_does_nothing(node: Node):
+    """The cancel of a client may come while its connection is closed."""
+    session = Session(node)
+    session.close()
+    session.interrupt()
+
+
 def test_an_interrupt_between_statements_hits_none(session: Session):
     session.interrupt()
     assert session.execute("select 1").rows == [(1,)]
