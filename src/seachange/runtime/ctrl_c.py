@@ -10,6 +10,7 @@ a cancel of another session does, and is raised when it has ended.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the functions behind `signal`
 import signal
 import socket
 import threading
@@ -17,43 +18,45 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _MAIN = threading.main_thread().ident
+# Without the conversion of numbers to names and back, which takes ten times as long.
+_get_handler, _set_handler = _signal.getsignal, _signal.signal
 # From this press on it is raised at once: the statement does not end.
 _INSISTING = 3
 
 
 class CtrlCHeld:
     """Around work in the engine: Ctrl-C calls `interrupt`, on another thread, and is raised afterwards. Does nothing in
-    threads that get no signals, and where the program handles Ctrl-C itself without Python."""
+    threads that get no signals, and in programs that handle Ctrl-C themselves."""
 
-    __slots__ = ("_handler", "_interrupt", "_interrupting")
+    __slots__ = ("_interrupt", "_interrupting", "_is_holding")
 
     def __init__(self, interrupt: Callable[[], None]) -> None:
         self._interrupt = interrupt
-        self._handler: object = None
         # One thread for each press.
         self._interrupting: list[threading.Thread] = []
+        self._is_holding = False
 
     def __enter__(self) -> None:
-        if threading.get_ident() == _MAIN and callable(handler := signal.getsignal(signal.SIGINT)):
-            self._handler = handler
-            signal.signal(signal.SIGINT, self._note)
+        if threading.get_ident() == _MAIN and _get_handler(signal.SIGINT) is signal.default_int_handler:
+            self._is_holding = True
+            _set_handler(signal.SIGINT, self._note)
 
     def _note(self, number: int, frame: object) -> None:
         # On another thread: it may need locks that this one holds.
         thread = threading.Thread(target=self._interrupt, daemon=True)
         self._interrupting.append(thread)
         thread.start()
-        if len(self._interrupting) >= _INSISTING and callable(self._handler):
-            self._handler(number, frame)
+        if len(self._interrupting) >= _INSISTING:
+            raise KeyboardInterrupt
 
     def __exit__(self, *_: object) -> None:
-        if callable(self._handler):
-            signal.signal(signal.SIGINT, self._handler)
-            for thread in self._interrupting:
-                # Or it would interrupt the next statement.
-                thread.join()
-            if self._interrupting:
-                self._handler(signal.SIGINT, None)
+        if self._is_holding:
+            _set_handler(signal.SIGINT, signal.default_int_handler)
+        for thread in self._interrupting:
+            # Or it would interrupt the next statement.
+            thread.join()
+        if self._interrupting:
+            raise KeyboardInterrupt
 
 
 @contextmanager
