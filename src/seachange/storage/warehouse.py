@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence, Set
+from glob import escape
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,8 +60,9 @@ class Warehouse:
         return self._whole([segment])[0]
 
     def paths(self, segments: Iterable[Segment]) -> list[str]:
-        """The paths can be opened until the readers that have begun now have ended (`FileUses`)."""
-        return self._whole(list(segments))
+        """The paths for DuckDB, which takes them for patterns: they can be opened until the readers that have begun now
+        have ended (`FileUses`)."""
+        return [escape(path) for path in self._whole(list(segments))]
 
     def check_shuffle_files(self, files: Iterable[ShuffleFile]) -> None:
         """Raises if one of the files is damaged."""

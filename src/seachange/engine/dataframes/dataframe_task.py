@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from glob import escape
 from typing import Any
 
 import pyarrow as pa
@@ -162,7 +163,7 @@ class _Writing:
         sort = partial(self._sorter.sort_stream, shape=unit.shapes[0], unique=self._distinct(self._plan.primary))
         with closing(DuckSession(self._duck.cursor(), {})) as session:
             session.set_zone(unit.zone)
-            query = DuckQuery(unit.query.sql, {FILES: list(unit.files)}, {})
+            query = DuckQuery(unit.query.sql, {FILES: [escape(file) for file in unit.files]}, {})
             with session.batches(query, BATCH_ROWS) as reader:
                 stream = ArrowStream(reader, schema, [c.type for c in unit.table.visible_columns], self._complete)
                 return stream.pass_to(lambda given: sort(rows.stored(given)))
@@ -205,7 +206,7 @@ class _Writing:
         sorter.ask(f"SET TimeZone = '{unit.zone}'")
         for file in unit.files:
             # Of each file apart: the rows of several are kept in any order.
-            path = file.replace("'", "''")
+            path = escape(file).replace("'", "''")
             sorter.keep("given", f"SELECT * FROM read_parquet('{path}')")  # noqa: S608 - quoted
             for column_id, text in unit.query.conversions:
                 column = unit.table.column_by_id[column_id]

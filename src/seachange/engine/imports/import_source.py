@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from glob import escape
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,7 +36,7 @@ class ImportSource:
     shows_files: bool = False
 
     def describe(self, duck: DuckSession) -> list[FrameColumn]:
-        query = DuckQuery(_DESCRIBED, {FILES: [self.sample]}, {})
+        query = DuckQuery(_DESCRIBED, {FILES: [escape(self.sample)]}, {})
         names, types = duck.describe(query)
         return [FrameColumn(name, type_.lower(), type_) for name, type_ in zip(names, types, strict=True)]
 
