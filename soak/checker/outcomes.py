@@ -120,6 +120,7 @@ BY_FAULT: Mapping[str, frozenset[str | None]] = {
     "stop": frozenset({None, "57P01", "57P03", "72000", "08006", "57014"}),
     "postgres": frozenset({None, "08006", "08003", "08007", "40003", "57P01", "57P03", "57014"}),
     "disk": frozenset({"53100", "58030"}),
+    "store": frozenset({"58030", "57014"}),
 }
 _MAY = re.compile(r'"(may_\w+)"|column "?note"?')
 _GONE = frozenset({"42703", "428C9"})
