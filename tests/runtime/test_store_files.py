@@ -75,6 +75,15 @@ def test_missing_files_are_downloaded_once_per_machine(url: str, proxy: FaultPro
     assert proxy.faults.seen["GET"] == 3
 
 
+def test_stopped_process_does_not_keep_others_from_downloading(url: str, tmp_path: Path):
+    file = write(open_files(url, tmp_path / "one"), "a")
+    stopped = SegmentCache(tmp_path / "two", 1 << 30)
+    files = StoreFiles(ObjectStore(url), SegmentCache(tmp_path / "two", 1 << 30, wait_seconds=0.1))
+    with stopped.downloading("a"), files.uses.using():
+        (path,) = files.fetch([file])
+        assert Path(path).read_bytes() == CONTENT
+
+
 @pytest.mark.parametrize(
     ("fault", "method", "times"),
     [("throttle", "PUT", 3), ("reset", "PUT", 2), ("lose", "PUT", 1), ("throttle", "GET", 2), ("cut", "GET", 2)],

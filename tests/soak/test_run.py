@@ -32,6 +32,15 @@ def test_short_soak_finds_no_violation(catalog: str):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("catalog", ["sqlite", "postgresql"])
+def test_short_soak_over_an_object_store_finds_no_violation(catalog: str):
+    done = soak("--seconds", str(SECONDS), "--catalog", catalog, "--s3")
+    assert "no violation" in done.stdout
+    assert done.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("catalog", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("plant", ["fence-off", "frozen-snapshot", "no-conflicts", "unchecked-constraints"])
 def test_planted_defect_is_found_within_a_minute(catalog: str, plant: str):
     """It ends with the first violation."""

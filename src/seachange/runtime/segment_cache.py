@@ -16,6 +16,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import threading
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +34,9 @@ _LOCK_NAME = ".lock"
 _NEW_PREFIX = ".new-"
 # A folder that has no lock yet is left alone for this long.
 _NEW_SECONDS = 60
+# Another process that downloads a file may have been stopped: it is not waited for any longer.
+_WAIT_SECONDS = 30.0
+_LOOK_SECONDS = 0.05
 # A use is noted in the file's time at most this often.
 _TOUCH_US = 60_000_000
 
@@ -48,9 +53,12 @@ class CacheContents:
 class SegmentCache:
     """One process' view of the cache in a folder. Thread-safe."""
 
-    def __init__(self, folder: Path, bytes_max: int) -> None:
+    def __init__(self, folder: Path, bytes_max: int, wait_seconds: float = _WAIT_SECONDS) -> None:
         self.folder = folder
         self.bytes_max = bytes_max
+        self._wait_us = int(wait_seconds * 1_000_000)
+        # Threads of this process write a file under the same temporary name.
+        self._downloads = [threading.Lock() for _ in range(_LOCKS)]
         self._files, self._procs, self._locks = folder / "files", folder / "procs", folder / "locks"
         with named_errors("create", str(folder)):
             for each in (self._files, self._procs, self._locks):
@@ -126,13 +134,25 @@ class SegmentCache:
 
     @contextmanager
     def downloading(self, name: str) -> Iterator[None]:
-        """One process at a time downloads a file."""
-        lock = self._open_lock(str(zlib.crc32(name.encode()) % _LOCKS))
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+        """One thread of this process downloads a file at a time, and one process, unless the other takes too long."""
+        number = zlib.crc32(name.encode()) % _LOCKS
+        with self._downloads[number]:
+            lock = self._open_lock(str(number))
+            try:
+                self._lock_for_a_while(lock)
+                yield
+            finally:
+                os.close(lock)
+
+    def _lock_for_a_while(self, lock: int) -> None:
+        until_us = SYSTEM_CLOCK.steady_us() + self._wait_us
+        while True:
+            try:
+                return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if SYSTEM_CLOCK.steady_us() >= until_us:
+                    return None
+                time.sleep(_LOOK_SECONDS)
 
     def evict(self, freed_bytes_min: int = 0) -> int:
         """Removes the files that were not used for longest until the cache is below its limit and so much is freed;
