@@ -133,6 +133,14 @@ BOUNDS = (
     # of all of them, after some rows were updated and once they are folded.
     Bound("tpch.updated", AT_MOST, 1.7),
     Bound("tpch.compacted", AT_MOST, 1.3),
+    # A database in an object store: the same queries from the cache, over one
+    # in a folder; from an empty cache, over DuckDB with httpfs on the same
+    # files; the requests for one row of a large file; and a bulk load, over one
+    # into a folder.
+    Bound("lake.warm", AT_MOST, 1.1),
+    Bound("lake.cold", AT_MOST, 1),
+    Bound("lake.point", AT_MOST, 3),
+    Bound("lake.load", AT_MOST, 1.5),
 )
 
 

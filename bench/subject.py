@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import seachange
 from bench.rows import Row
 from seachange.engine.database.opening import acquire_node, release_node
+from seachange.runtime.location import find_location
 
 # What a statement raises that Seachange does not take, whatever its data.
 Refusal = (seachange.NotSupportedError, seachange.ProgrammingError)
@@ -41,9 +42,9 @@ class Database(Protocol):
     def node_statistics(self) -> dict[str, int]: ...
 
 
-def connect(data: str, catalog: str | None) -> Database:
+def connect(data: str, catalog: str | None, local: str | None = None) -> Database:
     """An embedded session in autocommit mode."""
-    database: Database = seachange.connect(data=data, catalog=catalog)  # type: ignore[attr-defined,unused-ignore]
+    database: Database = seachange.connect(data, catalog, local=local)  # type: ignore[attr-defined,unused-ignore]
     database.autocommit = True
     return database
 
@@ -71,8 +72,8 @@ def compactions(database: Database) -> int:
 class BareStore:
     """The engine without SQL: changes of one row, each in a transaction of its own."""
 
-    def __init__(self, data: str, catalog: str | None) -> None:
-        self._node = acquire_node(Path(data), catalog)
+    def __init__(self, data: str, catalog: str | None, local: str | None = None) -> None:
+        self._node = acquire_node(find_location(data, local), catalog)
 
     def close(self) -> None:
         release_node(self._node)

@@ -21,6 +21,7 @@ LOOK_UP = {
 }
 UPDATE = {key: f"update t set a = a + 1 where {key} = %s" for key in ("id", "k")}
 UPDATES_PER_COMMIT = 100
+FILES = "select segment_id, size_bytes from seachange.segments where table_name = %s order by 1"
 SET = "update t set a = %s where id = %s"
 DELETE = "delete from t where id = %s"
 # What the processes are called that Spark runs kernels in.
@@ -30,8 +31,8 @@ KERNELS = b"seachange.pipeline.spark.daemon"
 class Session:
     """One connection with one cursor."""
 
-    def __init__(self, data: str, catalog: str | None) -> None:
-        self.database = subject.connect(data, catalog)
+    def __init__(self, data: str, catalog: str | None, local: str | None = None) -> None:
+        self.database = subject.connect(data, catalog, local)
         self.cursor = self.database.cursor()
 
     def insert(self, row: Row) -> None:
@@ -93,11 +94,14 @@ SPANNED = {
 
 
 class Process:
-    def open(self, folder: str, catalog: str | None = None, key: str = "id", index: str = "") -> Answer:
+    def open(
+        self, folder: str, catalog: str | None = None, key: str = "id", index: str = "", local: str | None = None
+    ) -> Answer:
         """Opens a database; the first caller passes the key of the table to create, and of an index on it."""
         self.folder = folder
         self.catalog = catalog
-        self.session = Session(folder, catalog)
+        self.local = local
+        self.session = Session(folder, catalog, local)
         if key:
             self.session.cursor.execute(f"create table t ({COLUMNS}, primary key ({key}))")
         if index:
@@ -140,9 +144,16 @@ class Process:
         return {}
 
     def pause_compaction(self) -> Answer:
-        with closing(subject.BareStore(self.folder, self.catalog)) as store:
+        with closing(subject.BareStore(self.folder, self.catalog, self.local)) as store:
             store.pause_compaction()
         return {}
+
+    def files(self, table: str) -> Answer:
+        """The addresses and sizes of the files of a table without indexes."""
+        self.session.cursor.execute(FILES, (table,))
+        found = self.session.cursor.fetchall()
+        urls = [f"{self.folder}/segments/{number:016x}.parquet" for number, _ in found]
+        return {"urls": urls, "bytes": [size for _, size in found]}
 
     def compactions(self) -> Answer:
         return {"compactions": subject.compactions(self.session.database)}

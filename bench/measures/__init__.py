@@ -14,6 +14,7 @@ from bench.measures import (
     foreground,
     growth,
     headline,
+    lake,
     pgbench,
     planner,
     points,
@@ -49,4 +50,5 @@ MEASURES: tuple[Measure, ...] = (
     *validations.MEASURES,
     *growth.MEASURES,
     *tpch.MEASURES,
+    *lake.MEASURES,
 )

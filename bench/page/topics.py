@@ -49,6 +49,12 @@ TOPICS = (
     Topic("seeks", "Index lookups", "Relative to scans for the same rows."),
     Topic("scans", "Scans of updated tables", "Aggregates over a table with a few updated rows."),
     Topic("tpch", "TPC-H", "The geometric mean of the times of all queries."),
+    Topic(
+        "lake",
+        "Object stores",
+        "A database in an object store (an S3 server of the same machine) with warm and with empty caches, relative to"
+        " a folder, and to DuckDB 1.5.5 with httpfs on the same files.",
+    ),
     Topic("bulk", "Bulk loads", "Unsorted rows into a table with a primary key."),
     Topic("constraints", "Constraints on bulk writes", "INSERT ... SELECT with constraints, relative to without."),
     Topic(
@@ -75,6 +81,7 @@ PEERS = {
     "points": DUCKDB,
     "bulk.load": DUCKDB,
     "tpch": DUCKDB,
+    "lake.cold": "DuckDB with httpfs",
     "validations.check": DUCKDB,
     "builds.index.duckdb": DUCKDB,
     "builds.index.spark_sql": "Spark SQL",
