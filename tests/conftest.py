@@ -47,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the exhaustive variants too (tests marked slow)",
     )
+    parser.addoption(
+        "--s3", action="store_true", help="put the databases of crash and cluster tests into an object store"
+    )
     parser.addoption("--rewrite", action="store_true", help="rewrite golden files instead of comparing with them")
     parser.addoption("--random-statements", default="2000", help="how many random statements are compared")
     parser.addoption(timing.OPTION, action="store_true", help="print at the end what the tests of each folder cost")

@@ -134,7 +134,7 @@ def main() -> None:
     if int(clock_offset_s):
         node = open_ported_node(place, expiry_ms=int(expiry_ms), clock=ShiftedClock(int(clock_offset_s)))
     else:
-        node = open_node(place.data, place.catalog, expiry_ms=int(expiry_ms))
+        node = open_node(place.location, place.catalog, expiry_ms=int(expiry_ms))
     session = Session(node)
     serve(session)
     session.close()

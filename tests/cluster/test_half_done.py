@@ -38,8 +38,7 @@ def node(place: Place) -> Iterator[Node]:
 
 
 def start_worker(place: Place, fault: str) -> Fork:
-    catalog = () if place.catalog is None else ("--catalog", place.catalog)
-    return Fork("seachange.cli.main", "worker", "--data", str(place.data), *catalog, fault=fault)
+    return Fork("seachange.cli.main", "worker", *place.options, fault=fault)
 
 
 def begin(node: Node) -> None:

@@ -103,7 +103,7 @@ def statements(case: Case, ending: Ending) -> tuple[str, ...]:
 
 def trace(place: Place, case: Case, ending: Ending) -> Trace:
     """Runs the block without a fault."""
-    with closing(open_node(place.data, place.catalog)) as node:
+    with closing(open_node(place.location, place.catalog)) as node:
         before = read_contents(node)
     with SqlProcess(place, EXPIRY_MS) as process:
         process.arm(COUNTING)
@@ -114,7 +114,7 @@ def trace(place: Place, case: Case, ending: Ending) -> Trace:
         answers += [process.run(sql) for sql in texts[count:]]
         passages = process.counts()
         process.signal(signal.SIGTERM)
-    with closing(open_node(place.data, place.catalog)) as node:
+    with closing(open_node(place.location, place.catalog)) as node:
         after = read_contents(node)
     passed = {point: count for point, count in passages.items() if count}
     return Trace(begun, passed, before, after, tuple(answer for answer in answers if isinstance(answer, str)))
@@ -148,7 +148,7 @@ def _read_rows(session: Session, name: str) -> list[tuple[Any, ...]]:
 
 def judge_block(place: Place, case: Case, ending: Ending, trace: Trace, possible: Sequence[Contents]) -> list[str]:
     """What is wrong with a database whose block ended by a fault."""
-    with closing(open_node(place.data, place.catalog, name="survivor")) as node:
+    with closing(open_node(place.location, place.catalog, name="survivor")) as node:
         return judge_node(node, case, ending, trace, possible)
 
 

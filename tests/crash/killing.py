@@ -1,9 +1,8 @@
 """One kill: a process runs the script until a fault point ends it, and what it leaves behind is judged."""
 
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from seachange.engine.node.node import Node
 from tests.crash.script import contents_after, make_script
@@ -44,19 +43,11 @@ def add_up(tallies: Iterable[Tally]) -> Tally:
     return total
 
 
-def run_until_killed(
-    workers: Workers,
-    place: Place,
-    fault: str,
-    seed: int,
-    power_cut: str | None = None,
-    environment: Mapping[str, str] = MappingProxyType({}),
-) -> int:
+def run_until_killed(workers: Workers, place: Place, fault: str, seed: int, power_cut: str | None = None) -> int:
     """Runs the script in a process that dies at `fault`; gives how many steps it acknowledged."""
-    environment = {**environment}
     worker = workers.take()
-    options = {"expiry_ms": EXPIRY_MS, "fault": fault, "power_cut": power_cut, "store": place.store}
-    worker.send("open", data=str(place.data), catalog=place.catalog, environment=environment, **options)
+    options = {"expiry_ms": EXPIRY_MS, "fault": fault, "power_cut": power_cut}
+    worker.send("open", data=str(place.data), catalog=place.catalog, **options)
     worker.send("run", seed=seed, first=0, last=len(make_script(seed)))
     heard = list(worker.hear_until_silent())
     ended = worker.wait()

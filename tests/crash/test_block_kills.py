@@ -190,7 +190,7 @@ def test_client_is_gone_at_every_passage(group: str, worlds: Worlds, trace_of: T
 def lose_client(case: Case, fault: Fault, worlds: Worlds, found: Trace) -> list[str]:
     place = worlds.make(case)
     in_commit = False
-    with serving(place.data) as served:
+    with serving(place.location) as served:
         with closing(psycopg.connect(served.url, autocommit=True)) as client:
             FAULTS.arm(fault.point, lambda: _cut(client), fault.occurrence)
             for sql in statements(case, Ending.COMMIT):

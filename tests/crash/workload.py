@@ -12,10 +12,9 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -65,10 +64,7 @@ class Workload:
         announces: bool = False,
         token_prefix: str = "",
         counts: bool = False,
-        store: str | None = None,
-        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        os.environ.update(environment)
         if fault:
             arm_from(fault, FAULTS)
         elif counts:
@@ -78,7 +74,7 @@ class Workload:
             os.environ["SEACHANGE_POWER_CUT"] = power_cut
         self._announces = announces
         self._node = open_ported_node(
-            Place(Path(data), catalog, store),
+            Place(Path(data), catalog),
             name,
             expiry_ms,
             ShiftedClock(clock_offset_s),

@@ -7,8 +7,9 @@ from typing import Protocol
 import pytest
 
 from tests.support.models import Build, Models
-from tests.support.nodes import Place
+from tests.support.nodes import Place, put_in_store
 from tests.support.postgres import LocalPostgres
+from tests.support.s3 import S3Server
 from tests.support.workers import Workers
 
 # The server refuses a wider data folder.
@@ -39,15 +40,26 @@ def catalog_kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def _make_folder(data: Path, request: pytest.FixtureRequest) -> Path:
+    """The folder of a database, with `--s3` for one in an object store."""
+    data.mkdir(mode=FOLDER_MODE)
+    if request.config.getoption("--s3"):
+        server: S3Server = request.getfixturevalue("s3_server")
+        put_in_store(data, f"{server.create_place()}/shop", server.environment(server.port))
+    return data
+
+
 @pytest.fixture
 def place_for(catalog_kind: str, tmp_path: Path, models: Models, request: pytest.FixtureRequest) -> Iterator[MakePlace]:
     """Makes databases of the test's own, each by a name."""
+    in_store = request.config.getoption("--s3")
     if catalog_kind == "sqlite":
 
         def make_file(name: str, build: Build | None = None) -> Place:
-            place = Place(tmp_path / name)
-            place.data.mkdir(mode=FOLDER_MODE)
-            return models.copy(build, place.data) if build else place
+            place = Place(_make_folder(tmp_path / name, request))
+            if build and in_store:
+                build(place)
+            return models.copy(build, place.data) if build and not in_store else place
 
         yield make_file
         return
@@ -59,10 +71,11 @@ def place_for(catalog_kind: str, tmp_path: Path, models: Models, request: pytest
     made: list[str] = []
 
     def make(name: str, build: Build | None = None) -> Place:
-        data = tmp_path / name
-        data.mkdir(mode=FOLDER_MODE)
-        if build is None:
+        data = _make_folder(tmp_path / name, request)
+        if build is None or in_store:
             place = Place(data, server.create_database(like=None if is_bare else new_catalog))
+            if build is not None:
+                build(place)
         else:
             place = models.copy(build, data, server, new_catalog)
         assert place.catalog is not None

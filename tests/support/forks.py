@@ -51,7 +51,14 @@ class _Handed:
         self.fd = sent.detach()
 
 
-def _run(module: str, arguments: tuple[str, ...], fault: str | None, streams: tuple[_Handed, ...]) -> None:
+def _run(
+    module: str,
+    arguments: tuple[str, ...],
+    fault: str | None,
+    streams: tuple[_Handed, ...],
+    environment: dict[str, str],
+) -> None:
+    os.environ.update(environment)
     for number, stream in enumerate(streams):
         os.dup2(stream.fd, number)
         os.close(stream.fd)
@@ -75,7 +82,9 @@ class Fork:
         self.stdout = open(pipes[1][0], "rb")  # noqa: SIM115
         self.stderr = open(pipes[2][0], "rb")  # noqa: SIM115
         streams = tuple(map(_Handed, theirs))
-        self._process = _CONTEXT.Process(target=_run, args=(module, arguments, fault, streams), daemon=True)
+        # The server of the forks was started before.
+        stores = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        self._process = _CONTEXT.Process(target=_run, args=(module, arguments, fault, streams, stores), daemon=True)
         self._process.start()
         for fd in theirs:
             os.close(fd)

@@ -1,6 +1,8 @@
 """Nodes whose ports a test chooses: clock, entropy, catalog. Production opens nodes in `engine/node/node.py`."""
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,27 +18,50 @@ from seachange.model.log import CommitRequest, Outcome
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK, Clock, SystemClock
 from seachange.runtime.entropy import SYSTEM_ENTROPY, Entropy, SystemEntropy
+from seachange.runtime.location import DataLocation
 from seachange.runtime.opening import CacheOptions, open_files
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 
 EXPIRY_MS = 10_000
+STORE_FILE = "object-store.json"
 HOUR_S = 3_600
 HOUR_MS = HOUR_S * 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a database is: its folder, and its catalog's URL if that is not a file in the folder. With an object store,
-    the folder is that of one machine."""
+    """Where a database is: its folder, and its catalog's URL if that is not a file in the folder. Its segments are in
+    an object store if the folder says so (`put_in_store`); then it is the local folder of a machine."""
 
     data: Path
     catalog: str | None = None
-    store: str | None = None
 
     @property
     def segments(self) -> Path:
         return self.data / "segments"
+
+    @property
+    def location(self) -> DataLocation:
+        """From now on this process reaches the store."""
+        path = self.data / STORE_FILE
+        if not path.exists():
+            return DataLocation(self.data)
+        store = json.loads(path.read_text())
+        os.environ.update(store["environment"])
+        return DataLocation(self.data, store["url"])
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Of a command that uses the database."""
+        location = self.location
+        data = ("--data", str(location), *(() if location.store is None else ("--local", str(self.data))))
+        return data if self.catalog is None else (*data, "--catalog", self.catalog)
+
+
+def put_in_store(data: Path, url: str, environment: Mapping[str, str]) -> None:
+    """The segments of the database in this folder are in an object store, which is reached by the environment."""
+    (data / STORE_FILE).write_text(json.dumps({"url": url, "environment": {**environment}}))
 
 
 class ShiftedClock:
@@ -112,10 +137,7 @@ def open_ported_node(
     threads: bool = True,
 ) -> Node:
     clock = clock or SystemClock()
-    if place.store is None:
-        files = open_files(place.segments)
-    else:
-        files = open_files(f"{place.store}/segments", CacheOptions(str(place.data / "cache")))
+    files = open_files(place.location.segments, CacheOptions(str(place.data / "cache")))
     catalog: Any = open_catalog(place.catalog, place.data, clock, entropy)
     if without_fence:
         catalog = UnfencedCatalog(catalog, without_fence)

@@ -49,10 +49,8 @@ class ServerProcess:
 @contextmanager
 def server_process(place: Place, *options: str, name: str = "served") -> Iterator[ServerProcess]:
     """Ready for clients, who need no password. Killed at the end if it still runs."""
-    arguments = ["serve", "--data", str(place.data), "--trust", "--listen", "127.0.0.1:0", "--http", "off"]
+    arguments = ["serve", *place.options, "--trust", "--listen", "127.0.0.1:0", "--http", "off"]
     arguments += ["--node", name, *options]
-    if place.catalog is not None:
-        arguments += ["--catalog", place.catalog]
     with Fork("seachange.cli.main", *arguments) as process:
         line = process.stdout.readline().decode()
         found = re.search(r"is ready on 127\.0\.0\.1:(\d+)", line)

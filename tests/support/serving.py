@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
+from seachange.runtime.location import DataLocation
 from seachange.server.auth import find_verifier, shared_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import AuthConfig
@@ -39,7 +40,7 @@ class Served:
 
 @contextmanager
 def serving(
-    data: Path,
+    data: Path | DataLocation,
     passwords: dict[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     connections: int = 50,

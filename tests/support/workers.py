@@ -86,7 +86,7 @@ class Worker:
                 return heard
 
     def open(self, place: Place, **options: Any) -> Answer:
-        return self.ask("open", data=str(place.data), catalog=place.catalog, store=place.store, **options)
+        return self.ask("open", data=str(place.data), catalog=place.catalog, **options)
 
     def hear_until_silent(self) -> Iterator[Answer]:
         """What it says until it ends, or until there is nothing left to do for it."""

@@ -23,9 +23,7 @@ class Process:
         self._process = self.start()
 
     def start(self) -> Fork:
-        place = self._executor.place
-        catalog = () if place.catalog is None else ("--catalog", place.catalog)
-        return Fork("seachange.cli.main", "worker", "--data", str(place.data), *catalog)
+        return Fork("seachange.cli.main", "worker", *self._executor.place.options)
 
     @property
     def has_begun(self) -> bool:
