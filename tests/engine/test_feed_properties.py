@@ -133,11 +133,20 @@ def check(session: Session, node: Node, rng: random.Random) -> None:
     copy = Copy(session, columns, read_documents(session, "t", since) if table is not None else None)
     for events in by_commit(read_events(session, ["t"], since, until)):
         copy.apply(events)
+    if ("public", "t") not in node.epoch.schema(until).within().by_name:
+        assert copy.rows is None
+        return
     assert copy.rows is not None
     assert +copy.rows == read_documents(session, "t", until)
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 60))])
+# In one of them a change was given up, and what it had built was collected above the floor.
+_SEEDS = (0, 1, 26)
+
+
+@pytest.mark.parametrize(
+    "seed", [*_SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60) if seed not in _SEEDS)]
+)
 @pytest.mark.either_catalog
 def test_feed_keeps_a_copy_up_to_date(sessions: Sessions, nodes: tuple[Node, Node], seed: int):
     rng = random.Random(seed)

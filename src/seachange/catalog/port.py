@@ -124,7 +124,8 @@ class Catalog(Protocol):
     def head(self) -> Seq: ...
 
     def follow(self, epoch: Epoch, after: Seq, upto: Seq | None = None) -> tuple[LogEntry, ...]:
-        """All entries above `after`, those above `upto` left out, in order, with their inline batches."""
+        """All entries above `after`, in order, with their inline batches. With `upto` those of the past up to there,
+        without what indexes that were never public had, as far as it has been collected."""
 
     def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
         """The first commit above `after` that relied on one of the keys (`CommitRequest.shares`); None if there is

@@ -248,6 +248,12 @@ class EntryParts:
         self.descriptors: Mapping[int, list[PublishedDescriptor]] = {}
         self.generations: Mapping[int, list[Generation]] = {}
 
+    def allow_forgotten(self) -> None:
+        """Of the past, parts of indexes that were never public may be gone above the floor."""
+        self.batches = defaultdict(list, self.batches)
+        self.segments = defaultdict(list, self.segments)
+        self.generations = defaultdict(list, self.generations)
+
 
 def group(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:
     grouped: dict[int, list[T]] = {}

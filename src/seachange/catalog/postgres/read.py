@@ -52,6 +52,8 @@ def read_entries(db: Connection, epoch: Epoch, after: Seq, upto: Seq | None = No
     # An entry has one row per batch, at least one.
     entries = {row[0]: row[:_LOG_COLUMNS] for row in rows}
     read_parts(partial(query, db), epoch, after, tuple(entries.values()), parts)
+    if upto is not None:
+        parts.allow_forgotten()
     return tuple(entry_from(row, tuple, parts) for row in entries.values())
 
 

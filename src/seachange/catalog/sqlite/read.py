@@ -52,6 +52,8 @@ def read_entries(db: sqlite3.Connection, epoch: Epoch, after: Seq, upto: Seq | N
         parts.batches = group((row[0], batch_from(row[1:])) for row in db.execute(_LOG_BATCHES, places))
     read_parts(partial(query, db), epoch, after, rows, parts)
     check(partial(query, db), epoch, after)
+    if upto is not None:
+        parts.allow_forgotten()
     return tuple(entry_from(row, unpack, parts) for row in rows)
 
 
