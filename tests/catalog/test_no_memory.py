@@ -39,9 +39,10 @@ def starve_sqlite(catalog: Any, statement: str, after: bool) -> None:
 
 
 @pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
-def test_lock_of_a_transaction_that_cannot_begin_is_free(catalog: Catalog):
+@pytest.mark.parametrize("after", [False, True])
+def test_lock_of_a_transaction_that_cannot_begin_is_free(catalog: Catalog, after: bool):
     epoch = register(catalog)
-    starve_sqlite(catalog, "BEGIN IMMEDIATE", after=False)
+    starve_sqlite(catalog, "BEGIN IMMEDIATE", after)
     with pytest.raises(MemoryError):
         accept(catalog, epoch, writes=(1,))
     assert accept(catalog, epoch, writes=(1,)).seq == 1

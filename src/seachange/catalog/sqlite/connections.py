@@ -118,7 +118,11 @@ class SqliteWriter:
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except BaseException as problem:
-            self._lock.release()
+            try:
+                # It may have begun, and only its answer was lost.
+                self._roll_back()
+            finally:
+                self._lock.release()
             if isinstance(problem, sqlite3.Error):
                 raise client_error(problem, self._path) from problem
             raise
