@@ -22,7 +22,7 @@ EXPIRY_MS = 60_000
 
 def open_quiet(place: Place, name: str) -> Node:
     """A node that does nothing by itself."""
-    node = open_node(place.data, place.catalog, name, EXPIRY_MS)
+    node = open_node(place.location, place.catalog, name, EXPIRY_MS)
     node.jobs.paused = True
     node.maintenance.paused = True
     return node
