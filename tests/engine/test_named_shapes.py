@@ -133,3 +133,20 @@ def test_plan_names_the_shapes_that_it_affects(session):
         in lines
     )
     assert not any("Shape" in line for (line,) in rows(session, "explain (ddl) create index on p (n)"))
+
+
+def test_table_is_read_by_the_number_of_a_layout(session):
+    session.execute(SPLIT)
+    session.execute("alter table p add column late int default 5")
+    session.execute("alter table p drop column n down using (late * 2)")
+    session.execute("create table other (a int)")
+    session.execute("set seachange.layout = 'p=1'")
+    assert rows(session, "select * from p") == [(1, "Ann Doe", 10)]
+    for text in ("insert into p values (2, 'x', 1)", "update p set n = 1", "delete from p"):
+        with pytest.raises(errors.ReadOnlyLayout) as refused:
+            session.execute(text)
+        assert refused.value.sqlstate == "25006"
+    session.execute("insert into other values (1)")
+    session.execute("set seachange.layout = 'public.p=99'")
+    with pytest.raises(errors.UndefinedObject):
+        session.execute("select * from p")

@@ -97,6 +97,11 @@ class InvalidSetting(ProgrammingError):
     message = 'invalid value for parameter "{name}": "{value}"'
 
 
+class ReadOnlyLayout(ReadOnlyTransaction):
+    message = "{layout} can only be read"
+    hint_text = "Reset seachange.layout, or pin the session to a shape or a moment."
+
+
 class LayoutTooOld(OperationalError):
     sqlstate = "72000"
     message = 'the table definitions as of "{value}" (seachange.layout) are no longer kept'

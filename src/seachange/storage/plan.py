@@ -5,6 +5,7 @@ The text depends on the shape of the parts only: file lists are parameters.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,8 +19,9 @@ from seachange.model.segments import Segment
 from seachange.model.states import READABLE
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.layout_groups import LayoutGroup, group_layouts
 from seachange.storage.patched import TouchedFile, in_memory
-from seachange.storage.projection import StoredColumns, select_list
+from seachange.storage.projection import StoredColumns
 from seachange.storage.warehouse import Warehouse
 
 
@@ -165,35 +167,48 @@ class Branches:
 
     def read(self, parts: SnapshotParts, from_memory: bool = False) -> list[str]:
         """`from_memory`: all rows of committed parts are needed."""
-        layouts = {f.segment.layout_id for f in parts.files} | {layout_id for layout_id, _ in parts.inline}
-        return [branch for layout_id in sorted(layouts) for branch in self._read(layout_id, parts, from_memory)]
+        ids = {f.segment.layout_id for f in parts.files} | {layout_id for layout_id, _ in parts.inline}
+        groups = group_layouts(self.table, self.index, sorted(ids), self.columns)
+        return [branch for group in groups for branch in self._read(group, parts, from_memory)]
 
-    def _read(self, layout_id: LayoutId, parts: SnapshotParts, from_memory: bool) -> Iterator[str]:
-        stored = self.table.stored_columns(self.index, self.table.layout_by_id[layout_id])
-        select = select_list(stored, self.columns)
-        files = _ends_first([f for f in parts.files if f.segment.layout_id == layout_id])
-        rows = [table for i, table in parts.inline if i == layout_id]
-        touched = [f for f in files if 0 < len(f.superseded) < f.segment.rows]
-        kept = self._from_memory(stored, touched) if from_memory and touched else None
-        if kept is not None:
-            rows, touched = [*kept, *rows], []
-        untouched = [f.segment for f in files if not len(f.superseded)]
+    def _read(self, group: LayoutGroup, parts: SnapshotParts, from_memory: bool) -> Iterator[str]:
+        files: dict[LayoutId, list[FileSlice]] = {layout.id: [] for layout in group.layouts}
+        rows: dict[LayoutId, list[pa.Table]] = {layout.id: [] for layout in group.layouts}
+        for file in parts.files:
+            if file.segment.layout_id in files:
+                files[file.segment.layout_id].append(file)
+        untouched: list[FileSlice] = []
+        touched: list[FileSlice] = []
+        for layout in group.layouts:
+            ordered = _ends_first(files[layout.id])
+            untouched += [f for f in ordered if not len(f.superseded)]
+            own = [f for f in ordered if 0 < len(f.superseded) < f.segment.rows]
+            kept = self._from_memory(layout.stored, own) if from_memory and own else None
+            touched += own if kept is None else []
+            rows[layout.id] += kept or ()
+        for layout_id, table in parts.inline:
+            if layout_id in rows:
+                rows[layout_id].append(table)
         if untouched:
-            yield f"SELECT {select} FROM read_parquet({self.parameter(self.warehouse.paths(untouched))}){self._where}"
+            select = group.select(_counts(group, untouched), self.parameter)
+            paths = self.parameter(self.warehouse.paths([f.segment for f in untouched]))
+            yield f"SELECT {select.names} FROM read_parquet({paths}{select.options}){self._where}"
         for part in _split(touched):
-            yield self._by_position(select, part)
-        if rows:
-            yield f"SELECT {select} FROM {self.relation(_concatenated(rows))}"
+            yield self._by_position(group, part)
+        if any(rows.values()):
+            yield f"SELECT {group.select_rows()} FROM {self.relation(group.rows(list(rows.values())))}"
 
     @property
     def _where(self) -> str:
         return f" WHERE {self.positions}" if self.positions else ""
 
-    def _by_position(self, select: str, touched: Sequence[FileSlice]) -> str:
-        paths = self.parameter(self.warehouse.paths([f.segment for f in touched]))
-        gone = self.relation(_positions(touched))
+    def _by_position(self, group: LayoutGroup, touched: Sequence[FileSlice]) -> str:
+        ordered = sorted(touched, key=lambda f: f.segment.layout_id)
+        select = group.select(_counts(group, ordered), self.parameter)
+        paths = self.parameter(self.warehouse.paths([f.segment for f in ordered]))
+        gone = self.relation(_positions(ordered))
         return (
-            f"SELECT {select} FROM read_parquet({paths}) f ANTI JOIN {gone} p "
+            f"SELECT {select.names} FROM read_parquet({paths}{select.options}) f ANTI JOIN {gone} p "
             f"ON f.file_index = p.file_index AND f.file_row_number = p.file_row_number{self._where}"
         )
 
@@ -213,6 +228,12 @@ def union(branches: Iterable[str]) -> str:
     return " UNION ALL ".join(branches)
 
 
+def _counts(group: LayoutGroup, files: Sequence[FileSlice]) -> list[int]:
+    """How many of the files, which are in the order of their layouts, have each layout."""
+    counts = Counter(f.segment.layout_id for f in files)
+    return [counts[layout.id] for layout in group.layouts]
+
+
 def _ends_first(files: Sequence[FileSlice]) -> list[FileSlice]:
     """In key order, but with the last one second: the first rows by key, in either direction, are found early, so that
     DuckDB can skip the rest."""
@@ -225,14 +246,6 @@ def _split(touched: Sequence[FileSlice]) -> Iterator[Sequence[FileSlice]]:
     joins = min(_JOINS_MAX, len(touched), 1 + sum(f.segment.rows for f in touched) // _JOIN_ROWS_MIN)
     for number in range(joins):
         yield touched[number::joins]
-
-
-def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """One relation, since each has to be registered; the first table has the needed columns."""
-    if len(tables) == 1:
-        return tables[0]
-    schema = tables[0].schema
-    return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
 
 
 def _positions(touched: Sequence[FileSlice]) -> pa.Table:

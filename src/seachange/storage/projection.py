@@ -66,12 +66,13 @@ def compile_row(stored: StoredColumns, columns: Sequence[Column]) -> Callable[[R
 def select_list(stored: StoredColumns, columns: Sequence[Column]) -> str:
     """The DuckDB select list that reads a layout as the version's columns, each under its `c<id>` name."""
     return ", ".join(
-        f"{_expression(source, column)} AS {column_name(column.id)}"
+        f"{read_source(source, column)} AS {column_name(column.id)}"
         for source, column in zip(sources(stored, columns), columns, strict=True)
     )
 
 
-def _expression(source: Source, column: Column) -> str:
+def read_source(source: Source, column: Column) -> str:
+    """DuckDB text for the value of a column."""
     if isinstance(source, Stored):
         name = column_name(column.id)
         return name if source.old.stored == column.type.duckdb else f"CAST({name} AS {column.type.duckdb})"

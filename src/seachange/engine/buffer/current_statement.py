@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -98,6 +98,15 @@ class CurrentStatement:
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         return self._client.interrupts.each(items)
+
+    def deadline(self, seconds: float) -> Callable[[], bool]:
+        until = self._clock.steady_us() + round(seconds * 1_000_000)
+
+        def is_over() -> bool:
+            self._client.interrupts.check()
+            return self._clock.steady_us() >= until
+
+        return is_over
 
     def pause(self, seconds: float) -> None:
         self._client.interrupts.pause(seconds)

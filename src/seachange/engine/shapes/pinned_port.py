@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from seachange import errors
 from seachange.engine.replica.schema_history import Relation
 from seachange.engine.shapes.translation import translate
 from seachange.model.condition import Condition
@@ -20,7 +21,7 @@ from seachange.model.ids import TableId
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.descriptor import Column, Index, Table
-from seachange.model.schema.pinned import table_now
+from seachange.model.schema.pinned import PinnedTable, table_now
 from seachange.planner.known_schema import TableSize
 from seachange.sql.compile.target import missing_values
 from seachange.sql.port.port import ReadPort, SequencePort, TransactionPort, WritePort
@@ -189,12 +190,14 @@ class PinnedWrites:
         self.writes.check(table_now(table), self._inserted(table, rows))
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        _check_writable(table)
         self.writes.insert(table_now(table), self._inserted(table, rows))
 
     def _inserted(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         return rows if table_now(table) is table else translate(table).inserted(rows, self.duck)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        _check_writable(table)
         now = table_now(table)
         if now is table:
             self.writes.update(table, old, new)
@@ -203,10 +206,12 @@ class PinnedWrites:
         self.writes.update(now, translation.taken_over(old), translation.changed(old, new, self.duck))
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
+        _check_writable(table)
         now = table_now(table)
         self.writes.delete(now, old if now is table else translate(table).taken_over(old))
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        _check_writable(table)
         now = table_now(table)
         if now is table:
             return self.writes.insert_arrow(table, rows)
@@ -231,6 +236,7 @@ class PinnedWrites:
         return self.writes.changes_in_bulk(table_now(table), self._own(table, assigned))
 
     def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
+        _check_writable(table)
         now, own = table_now(table), self._own(table, assigned)
         if now is table:
             return self.writes.change_arrow(table, rows, assigned)
@@ -274,6 +280,11 @@ class PinnedWrites:
 
     def together(self) -> AbstractContextManager[None]:
         return self.writes.together()
+
+
+def _check_writable(table: Table) -> None:
+    if isinstance(table, PinnedTable) and table.read_only:
+        raise errors.ReadOnlyLayout(layout=table.read_only)
 
 
 def _computed_places(table: Table, now: Table) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.engine.buffer.current_statement import CurrentStatement
@@ -14,14 +14,14 @@ from seachange.engine.replica.schema_history import SchemaVersion, schema_of
 from seachange.engine.shapes.pinned_port import pinned
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.codecs.descriptor_json import decode_table
-from seachange.model.ids import TableId
+from seachange.model.ids import LayoutId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Shape
-from seachange.model.schema.pinned import costly_columns, pin_table
+from seachange.model.schema.pinned import costly_columns, pin_read_only, pin_table
 from seachange.sql.parsing.mentions import Mentions
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.settings.session_settings import SessionSettings
-from seachange.sql.settings.setting_checks import is_shape_name
+from seachange.sql.settings.setting_checks import LAYOUT_NUMBER, is_shape_name
 
 
 class Pin:
@@ -74,10 +74,42 @@ class Pins:
         text = self._settings.typed.layout
         if not text:
             return port
+        number = LAYOUT_NUMBER.fullmatch(text)
+        if number is not None:
+            pin = LayoutPin.of(port, number["schema"], number["table"], LayoutId(int(number["layout"])))
+            return pinned(port, pin, transaction.state.parts.duck)
         source = _find_shape(text, port) if is_shape_name(text) else text
         if self._pin is None or (self._pin.source is not source and self._pin.source != source):
             self._pin = Pin(source, _schema(source, transaction))
         return pinned(port, PinOfStatement(self._pin, transaction.state.statement), transaction.state.parts.duck)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPin:
+    """One table as the rows of a layout have been written, under the names that its columns have, or had last."""
+
+    table_id: TableId
+    then: Table
+    text: str
+
+    @classmethod
+    def of(cls, port: TransactionPort, schema: str | None, name: str, layout_id: LayoutId) -> LayoutPin:
+        now = port.names.table(schema, name)
+        layout = now.layout_by_id.get(layout_id)
+        if layout is None:
+            raise errors.UndefinedObject(kind=f"layout of table {now.name}", name=str(layout_id))
+        retired = {each.column.id: each.column for each in now.retired}
+        visible = {column.id: column for column in now.visible_columns}
+        known = [(visible.get(id_) or retired.get(id_), type_) for id_, type_ in layout.columns]
+        columns = tuple(replace(column, type=type_) for column, type_ in known if column is not None)
+        return cls(now.id, replace(now, columns=columns), f"layout {layout_id} of table {now.name}")
+
+    def show(self, now: Table) -> Table:
+        return pin_read_only(now, self.then, self.text) if now.id == self.table_id else now
+
+    def find(self, database: str, schema: str, name: str) -> TableId | None:
+        """Its name is that of now."""
+        return None
 
 
 def _find_shape(name: str, port: TransactionPort) -> Shape:

@@ -21,10 +21,12 @@ _TEXTS = frozenset({Kind.VARCHAR, Kind.TEXT})
 
 @dataclass(frozen=True)
 class PinnedTable(Table):
-    """`now` is the current table. `unread` are columns that have gone of which the statement needs no values."""
+    """`now` is the current table. `unread` are columns that have gone of which the statement needs no values.
+    `read_only` says what it is, if it may not be written."""
 
     now: Table | None = None
     unread: frozenset[ColumnId] = frozenset()
+    read_only: str = ""
 
 
 def costly_columns(now: Table, then: Table) -> frozenset[str]:
@@ -53,7 +55,12 @@ def pin_table(now: Table, then: Table, unneeded: frozenset[str] = frozenset()) -
     return pinned_with(now, unread, columns=tuple(shown[id_] for id_ in order), name=then.name)
 
 
-def pinned_with(now: Table, unread: Iterable[ColumnId] = (), /, **changes: Any) -> Table:
+def pin_read_only(now: Table, then: Table, text: str) -> Table:
+    shown = pin_table(now, then)
+    return replace(shown if isinstance(shown, PinnedTable) else pinned_with(now), read_only=text)
+
+
+def pinned_with(now: Table, unread: Iterable[ColumnId] = (), /, **changes: Any) -> PinnedTable:
     """The current table with these differences."""
     kept = {field.name: getattr(now, field.name) for field in fields(Table)}
     return PinnedTable(**{**kept, **changes}, now=now, unread=frozenset(unread))

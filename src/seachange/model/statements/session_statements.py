@@ -182,11 +182,15 @@ class DdlExplanation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """`analyze` runs the query; `ddl` plans a schema change, and `query` is its text."""
+    """`analyze` runs the query; `ddl` plans a schema change, and `query` is its text. `more` are further forms of its
+    explanation. `verify_s` is how long the model checker may look at the plan, None if it does not."""
 
     query: str
     analyze: bool = False
     ddl: DdlExplanation | None = None
+    more: tuple[DdlExplanation, ...] = ()
+    verify_s: int | None = None
+    as_json: bool = False
 
 
 # COPY, maintenance, and statements without effect.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -13,7 +14,7 @@ from seachange import errors
 from seachange.model.ids import TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
-from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
+from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement, Explain
 from seachange.planner.advice import advise
 from seachange.planner.builders.draft import at_rest
 from seachange.planner.explain.form import explain_plan
@@ -23,6 +24,7 @@ from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
+from seachange.sql.change.explain_check import explain_check
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_plan
@@ -42,7 +44,25 @@ _OWN_WORK = "In this transaction all stages run inside the statement, without a 
 _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 
-def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
+def explain_ddl(statement: Explain, port: TransactionPort, duck: DuckSession) -> list[str]:
+    """Each form in turn, then what the model checker says."""
+    assert statement.ddl is not None
+    forms = (statement.ddl, *statement.more)
+    said, plan, catalog = _planned(statement.query, port, duck)
+    found = {form.value: explain_plan(plan, catalog, form) for form in forms}
+    if statement.verify_s is not None:
+        found["verify"] = explain_check(plan, catalog, statement.verify_s, port)
+    if statement.as_json:
+        return [json.dumps({"remarks": said, **found}, indent=2)]
+    comment = _COMMENTS.get(statement.ddl, "")
+    if statement.verify_s is not None and statement.ddl is DdlExplanation.STAGES:
+        # The plan itself was not asked for.
+        found = {"verify": [summary(plan, catalog), *found["verify"]]}
+    return [*(comment + one_line(line) for line in said), *(line for lines in found.values() for line in lines)]
+
+
+def _planned(text: str, port: TransactionPort, duck: DuckSession) -> tuple[list[str], ChangePlan, KnownSchema]:
+    """What is to be said before a plan; the plan, and the catalog that it was made for."""
     said: list[str] = []
     statements = [
         resolve_local_times(resolved, port, duck, said)
@@ -61,9 +81,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     own = [_OWN_WORK] if needs_own_work(plan, port) else []
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in (*said, *plan.notices, *advise(plan, catalog))]
-    comment = _COMMENTS.get(form, "")
-    said = [comment + one_line(line) for line in (*notices, *own, *remarks, *shapes)]
-    return [*said, *explain_plan(plan, catalog, form)]
+    return [*notices, *own, *remarks, *shapes], plan, catalog
 
 
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:

@@ -13,6 +13,9 @@ _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
 _DDL_EXPLANATIONS = {
     kind.value: kind for kind in statements.DdlExplanation if kind is not statements.DdlExplanation.STAGES
 } | {"shape": statements.DdlExplanation.COST}
+_DDL_OPTIONS = "VERBOSE, DEPS, VIZ, COST, VERIFY and FORMAT"
+# How long the model checker looks at a plan.
+_VERIFY_S, _VERIFY_S_MAX = 10, 3_600
 # FETCH directions that have a keyword of their own.
 _STEPS: dict[str, tuple[statements.CursorWay, int]] = {
     "next": (statements.CursorWay.FORWARD, 1),
@@ -118,29 +121,54 @@ def read_explain(reader: Reader) -> statements.Explain:
     if reader.take_symbol("("):
         options = read_list(reader, _read_explain_option)
         reader.expect_symbol(")")
-        asked = [name for name, on in options if on]
+        asked = {name: value for name, value in options if value is not False}
         if "ddl" in asked:
-            return statements.Explain(reader.rest(), ddl=_ddl_explanation(asked))
+            return _read_ddl_explanation(reader, asked)
+        if asked.get("format") == "json":
+            raise errors.FeatureNotSupported(feature="EXPLAIN (format json) of a query", instead="")
         return statements.Explain(reader.rest(), "analyze" in asked)
     analyze = reader.take("analyze")
     reader.take("verbose")
     return statements.Explain(reader.rest(), analyze)
 
 
-def _ddl_explanation(asked: list[str]) -> statements.DdlExplanation:
-    others = [name for name in asked if name != "ddl"]
-    unknown = [name for name in others if name not in _DDL_EXPLANATIONS]
-    if asked[0] != "ddl" or unknown or len(others) > 1:
-        raise errors.SyntaxProblem(detail="EXPLAIN (DDL ...) takes one of VERBOSE, DEPS, VIZ and COST, or nothing")
-    return _DDL_EXPLANATIONS[others[0]] if others else statements.DdlExplanation.STAGES
+_Option = bool | int | str
 
 
-def _read_explain_option(reader: Reader) -> tuple[str, bool]:
+def _read_ddl_explanation(reader: Reader, asked: dict[str, _Option]) -> statements.Explain:
+    forms = [_DDL_EXPLANATIONS[name] for name in asked if name in _DDL_EXPLANATIONS]
+    unknown = asked.keys() - _DDL_EXPLANATIONS.keys() - {"ddl", "verify", "format"}
+    if next(iter(asked)) != "ddl" or unknown:
+        raise errors.SyntaxProblem(detail=f"EXPLAIN (DDL ...) takes {_DDL_OPTIONS}, or nothing")
+    verify, as_json = asked.get("verify"), asked.get("format") == "json"
+    if statements.DdlExplanation.PICTURE in forms and not as_json and (len(forms) > 1 or verify is not None):
+        raise errors.SyntaxProblem(detail="VIZ makes text for another program: combine it in FORMAT JSON")
+    if verify is not None and (isinstance(verify, str) or not 1 <= verify <= _VERIFY_S_MAX):
+        raise errors.InvalidParameterValue(detail=f"VERIFY takes a number of seconds from 1 to {_VERIFY_S_MAX}")
+    return statements.Explain(
+        reader.rest(),
+        ddl=forms[0] if forms else statements.DdlExplanation.STAGES,
+        more=tuple(forms[1:]),
+        verify_s=_VERIFY_S if verify is True else verify,
+        as_json=as_json,
+    )
+
+
+def _read_explain_option(reader: Reader) -> tuple[str, _Option]:
     """An option, and whether it is on; unsupported options are accepted when off."""
     option = reader.name()
+    word = reader.peek()
+    if option == "verify" and word is not None and word.kind is TokenKind.NUMBER:
+        return option, reader.integer()
+    if option == "format":
+        return option, reader.take_any("text", "json") or _refuse_option(reader, option)
     off = reader.take_any("off", "false") is not None
     if not off and not reader.take_any("on", "true", "text"):
         word = reader.peek()
         if word is not None and word.kind is not TokenKind.SYMBOL:
-            raise errors.FeatureNotSupported(feature=f"EXPLAIN ({option} {word.text})", instead="")
+            _refuse_option(reader, option)
     return option, not off
+
+
+def _refuse_option(reader: Reader, option: str) -> str:
+    raise errors.FeatureNotSupported(feature=f"EXPLAIN ({option} {reader.plain()})", instead="")

@@ -6,7 +6,7 @@ included), already converted to the columns' types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
@@ -96,6 +96,9 @@ class StatementPort(Protocol):
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items, until the statement is cancelled."""
+
+    def deadline(self, seconds: float) -> Callable[[], bool]:
+        """Says whether so much time has passed; raises if the statement is cancelled meanwhile."""
 
     def pause(self, seconds: float) -> None:
         """Waits so long, or until the statement is cancelled."""

@@ -38,7 +38,7 @@ _FILE = re.compile(r"\S+\.parquet")
 
 def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
     if statement.ddl is not None:
-        return _result(explain_ddl(statement.query, statement.ddl, port, duck))
+        return _result(explain_ddl(statement, port, duck))
     (parsed, *more) = parse_script(statement.query)
     if more or not isinstance(parsed, TreeStatement):
         raise errors.SyntaxProblem(detail="EXPLAIN takes one query")

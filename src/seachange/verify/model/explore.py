@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 State = tuple[Any, ...]
+_STATES_BETWEEN = 256
 # A step of a trace: its name, and the values that its description needs.
 Label = tuple[Any, ...]
 
@@ -54,7 +55,12 @@ class Exploration:
     trace: tuple[str, ...] = ()
 
 
-def explore(model: Model, states_max: int = 5_000_000) -> Exploration:
+def _never() -> bool:
+    return False
+
+
+def explore(model: Model, states_max: int = 5_000_000, is_over: Callable[[], bool] = _never) -> Exploration:
+    """`is_over` is asked now and then whether to give up."""
     initial = model.initial
     parents: dict[State, tuple[State, Label] | None] = {initial: None}
     layer = [initial]
@@ -64,7 +70,9 @@ def explore(model: Model, states_max: int = 5_000_000) -> Exploration:
     steps = depth = 0
     while layer:
         following: list[State] = []
-        for state in layer:
+        for number, state in enumerate(layer):
+            if not number % _STATES_BETWEEN and is_over():
+                return Exploration(len(parents), steps, depth, complete=False)
             problem = model.problem(state)
             if problem is not None:
                 trace = tuple(model.tell(_path(parents, state)))

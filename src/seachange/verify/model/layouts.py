@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange.model.change import elements
+from seachange.model.ids import ColumnId, TableId
 from seachange.model.states import BEHAVIOUR
 from seachange.verify.model.explore import Label, Refusal, State, rank_events
 from seachange.verify.model.program import Act, Program
@@ -39,13 +40,17 @@ class LayoutScope:
 
 
 class LayoutModel:
-    def __init__(self, program: Program, column: str, scope: LayoutScope, switches: Switches) -> None:
+    def __init__(
+        self, program: Program, column: str | tuple[TableId, ColumnId], scope: LayoutScope, switches: Switches
+    ) -> None:
         self._scope, self._switches = scope, switches
         self._speaker = Speaker(program)
         self._code = program.instructions
-        names = [e for e in program.elements if isinstance(e, elements.ColumnName) and e.name == column]
+        if isinstance(column, str):
+            names = [e for e in program.elements if isinstance(e, elements.ColumnName) and e.name == column]
+            column = names[0].table_id, names[0].column_id
         self.column = next(
-            e for e in program.elements if isinstance(e, elements.ColumnElement) and e.column_id == names[0].column_id
+            e for e in program.elements if isinstance(e, elements.ColumnElement) and e.column_place == column
         )
         self._frozen = self.column.frozen or NULL
         self._views = tuple(_view(program, n, self.column) for n in range(len(program.versions)))

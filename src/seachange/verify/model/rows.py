@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from seachange.model.ids import ColumnId, TableId
 from seachange.verify.model.entries import NONE, Content, Entries
 from seachange.verify.model.explore import Events, Label, Refusal, State, value_at
 from seachange.verify.model.program import Act, Program
@@ -69,7 +70,14 @@ class _Attempt(NamedTuple):
 
 
 class RowModel:
-    def __init__(self, program: Program, table: str, column: str, scope: Scope, switches: Switches) -> None:
+    def __init__(
+        self,
+        program: Program,
+        table: str | TableId,
+        column: str | frozenset[ColumnId],
+        scope: Scope,
+        switches: Switches,
+    ) -> None:
         self._scope, self._switches = scope, switches
         self._speaker = Speaker(program)
         self.shape = shape_of(program, table, column)

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from seachange.model.change import elements
 from seachange.model.change.elements import AnyIndex, Element
-from seachange.model.ids import IndexId, TableId
+from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.states import BEHAVIOUR, Behaviour, Checking, State
 from seachange.verify.model.program import Program
 
@@ -62,14 +62,12 @@ class ModelShape:
         return tuple(n for n, kind in enumerate(self.kinds) if kind is IndexKind.UNIQUE)
 
 
-def shape_of(program: Program, table: str, column: str) -> ModelShape:
+def shape_of(program: Program, table: str | TableId, column: str | frozenset[ColumnId]) -> ModelShape:
+    """Table and column by name or by id; the values of several columns are one value of the model."""
     everything = program.elements
-    table_id = _table_named(everything, table)
-    columns = {
-        e.column_id
-        for e in everything
-        if isinstance(e, elements.ColumnName) and e.table_id == table_id and e.name == column
-    }
+    table_id = _table_named(everything, table) if isinstance(table, str) else table
+    names = [e for e in everything if isinstance(e, elements.ColumnName) and e.table_id == table_id]
+    columns = {e.column_id for e in names if e.name == column} if isinstance(column, str) else set(column)
     # Rows are identified by their old values, not by the converted ones.
     replaced = {e.in_place_of for e in everything if isinstance(e, elements.ConvertedColumn) and e.table_id == table_id}
     indexes: list[AnyIndex] = []
