@@ -6,6 +6,7 @@ import pytest
 from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
 from seachange.pipeline.compaction.deltas import plan_compaction
+from seachange.pipeline.compaction.migration import MigrationOptions, MigrationPolicy
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 
@@ -40,6 +41,22 @@ def test_small_remainder_of_an_older_layout_is_migrated(older: int, newer: int, 
 def test_migration_is_limited_per_compaction() -> None:
     assert rewritten(8, 80) == 8
     assert rewritten(9, 90) == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_met", "chosen"),
+    [
+        (MigrationPolicy.OFF, True, 0),
+        (MigrationPolicy.ON_UPDATE, True, 0),
+        (MigrationPolicy.ON_READ, False, 0),
+        (MigrationPolicy.ON_READ, True, 8),
+        (MigrationPolicy.BACKGROUND, False, 8),
+    ],
+)
+def test_policy_chooses_as_many_as_one_compaction_takes(policy: MigrationPolicy, is_met: bool, chosen: int) -> None:
+    files = tuple(whole_file(number, OLDER) for number in range(20))
+    plan = plan_compaction(SnapshotParts(files, ()), False, NEWEST, MigrationOptions(policy), is_met)
+    assert len(plan.rewritten) == chosen
 
 
 def test_full_migrates_all() -> None:

@@ -190,6 +190,9 @@ class IndexImage:
     def delta_segments(self) -> int:
         return sum(1 for f in self._files if f.visible_from > self.base) + len(self._tombstones)
 
+    def has_other_layouts(self, layout_id: LayoutId) -> bool:
+        return any(f.segment.layout_id != layout_id for f in self._files)
+
     @property
     def rows_in_files(self) -> int:
         return sum(f.segment.rows for f in self._files)

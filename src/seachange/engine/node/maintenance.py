@@ -22,6 +22,7 @@ from seachange.model.log import CommitRequest, Committed, GenerationChange
 from seachange.model.schema.descriptor import Index, Table
 from seachange.pipeline.compaction.deltas import Compacted, compact_deltas
 from seachange.pipeline.compaction.gc import collect_garbage
+from seachange.pipeline.compaction.migration import migrates_now
 from seachange.pipeline.reservation import reserve_files
 from seachange.runtime.faults import reach
 from seachange.sql.settings.session_settings import SessionSettings
@@ -36,12 +37,17 @@ COMPACT_AGE_SEQS = 100_000
 # The time between two rounds of compaction, and of garbage collection.
 COMPACTION_US = 500_000
 COLLECTION_US = 30_000_000
+# How often it is checked whether rows of older layouts are to be migrated.
+MIGRATION_US = 5_000_000
 # How often it is checked whether a table is to be exported.
 EXPORT_US = 1_000_000
 
 
-def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Index, full: bool) -> bool:
-    """Compacts the deltas of one index up to now; False if there are none, or if another node was faster."""
+def compact_index(
+    parts: NodeParts, epoch: EpochState, table: Table, index: Index, full: bool, migrates: bool = False
+) -> bool:
+    """Compacts the deltas of one index up to now; False if there are none, or if another node was faster. `migrates`:
+    also without deltas, for rows of older layouts."""
     with parts.compaction_locks.holding(epoch.epoch, index.id) as is_ours:
         if not is_ours:
             return False
@@ -49,19 +55,21 @@ def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Inde
         try:
             upto = epoch.catch_up()
             epoch.registry.move(ticket, upto)
-            return _compact_and_swap(parts, epoch, table, index, upto, full)
+            return _compact_and_swap(parts, epoch, table, index, upto, full, migrates)
         finally:
             epoch.registry.leave(ticket)
 
 
-def _compact_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Index, upto: Seq, full: bool) -> bool:
+def _compact_and_swap(
+    parts: NodeParts, epoch: EpochState, table: Table, index: Index, upto: Seq, full: bool, migrates: bool
+) -> bool:
     # Rows are rewritten in the layout of the descriptor at `upto`.
     current = epoch.schema(upto).by_id.get(table.id)
     if current is None or index.id not in current.index_by_id:
         return False
     image = epoch.image(current, current.index_by_id[index.id], upto)
     # An index without a base is under construction: a generation made from its deltas would hide the backfill.
-    if image.generation is None or not (image.inline_rows or image.delta_segments or full):
+    if image.generation is None or not (image.inline_rows or image.delta_segments or full or migrates):
         return False
 
     reserved: list[SegmentId] = []
@@ -73,7 +81,9 @@ def _compact_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: 
 
     try:
         spill, connect = parts.data / "tmp", parts.sorts.connect
-        compacted = compact_deltas(current, index, image.parts(upto), parts.warehouse, reserve, spill, connect, full)
+        compacted = compact_deltas(
+            current, index, image.parts(upto), parts.warehouse, reserve, spill, connect, full, migrates
+        )
     except Exception:
         with suppress(errors.Error):
             parts.catalog.abandon_segments(epoch.epoch, reserved)
@@ -124,6 +134,7 @@ class NodeMaintenance:
         self._compaction_due_us = now_us + COMPACTION_US
         self._collection_due_us = now_us + COLLECTION_US
         self._export_due_us = now_us + EXPORT_US
+        self._migration_due_us = now_us + MIGRATION_US
         # The failure that was logged last.
         self._logged = ""
 
@@ -138,7 +149,11 @@ class NodeMaintenance:
         if now_us >= self._export_due_us:
             self._attempt(self._exports.export_due)
             self._export_due_us = now_us + EXPORT_US
-        return min(self._compaction_due_us, self._collection_due_us, self._export_due_us)
+        if now_us >= self._migration_due_us:
+            if not self.paused:
+                self._attempt(self.migrate_older)
+            self._migration_due_us = now_us + MIGRATION_US
+        return min(self._compaction_due_us, self._collection_due_us, self._export_due_us, self._migration_due_us)
 
     def wait(self, seconds: float) -> None:
         self._alarm.wait(seconds)
@@ -180,6 +195,19 @@ class NodeMaintenance:
                         problems.append(problem)
         if problems:
             raise problems[0]
+
+    def migrate_older(self, epoch: EpochState) -> None:
+        """Migrates rows of older layouts as each table says. What an index stores is the same in all layouts."""
+        for table in tuple(epoch.schemas.newest.by_id.values()):
+            image = epoch.images.current(table.primary.id, epoch.applied)
+            if self._is_stopped:
+                return
+            if image is None or image.generation is None or not image.has_other_layouts(table.layout.id):
+                continue
+            is_met = table.primary.id in self._parts.layouts_met
+            if migrates_now(table, image.parts(epoch.applied), is_met):
+                self.compactions += compact_index(self._parts, epoch, table, table.primary, False, migrates=True)
+            self._parts.layouts_met.discard(table.primary.id)
 
     def collect(self, epoch: EpochState) -> int:
         self._exports.forget_expired()

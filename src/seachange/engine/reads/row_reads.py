@@ -19,6 +19,7 @@ from seachange.model.condition import Among, Condition
 from seachange.model.isolation import Isolation
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.pipeline.compaction.migration import notes_reads
 from seachange.planner.known_schema import TableSize
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import entry_hash, unique_hash
@@ -59,6 +60,8 @@ class RowReads:
 
     def _scan_index(self, table: Table, index: Index, wanted: Sequence[Column], name: str, whole: bool) -> Scan:
         parts, overlay = self.index_parts(table, index), self._overlay(index)
+        if notes_reads(table) and any(f.segment.layout_id != table.layout.id for f in parts.files):
+            self._state.parts.layouts_met.add(index.id)
         return plan_scan(table, index, wanted, parts, overlay, self._state.parts.warehouse, name, whole)
 
     def _seek(

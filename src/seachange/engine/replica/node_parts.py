@@ -83,6 +83,8 @@ class NodeParts:
     cache: CacheOptions = CacheOptions()  # noqa: RUF009 - a value
     # Roles whose passwords are set in the environment of this process.
     fixed_passwords: frozenset[str] = frozenset()
+    # Primary indexes in which scans have met rows of older layouts, of tables that migrate them then.
+    layouts_met: set[IndexId] = field(default_factory=set)
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
 

@@ -23,6 +23,14 @@ import numpy as np
 from seachange.model.ids import LayoutId
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import GenerationMember, Segment
+from seachange.pipeline.compaction.migration import (
+    DEFAULT_MIGRATION,
+    REWRITE_ROWS_MAX,
+    MigrationOptions,
+    choose_older,
+    live_rows,
+    read_migration,
+)
 from seachange.pipeline.kernels.runs import base_shape
 from seachange.runtime.faults import reach
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -37,11 +45,6 @@ from seachange.storage.warehouse import Warehouse
 SUPERSEDED_SHARE_MAX = 0.2
 # A small segment joins a merge when it is at most this many times as large as the rest of the merge.
 MERGE_FACTOR = 2
-# Rows of older layouts are rewritten when they are at most this share of all rows; then reads need no translation any
-# more. Before that, most of them may yet be updated, which migrates them for free.
-OLDER_SHARE_MAX = 0.1
-# The maximum number of existing rows that one compaction rewrites, so that its time is bounded.
-REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +55,24 @@ class CompactionPlan:
     rewritten: tuple[FileSlice, ...]
 
 
-def live_rows(file: FileSlice) -> int:
-    return file.segment.rows - len(file.superseded)
-
-
-def plan_compaction(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> CompactionPlan:
+def plan_compaction(
+    parts: SnapshotParts,
+    full: bool,
+    layout_id: LayoutId,
+    migration: MigrationOptions = DEFAULT_MIGRATION,
+    is_met: bool = False,
+) -> CompactionPlan:
     """The choice of what to rewrite in this layout, as a pure function. `full` takes all files that have superseded
-    rows, overlap another, or are of another layout."""
+    rows, overlap another, or are of another layout. `is_met`: a scan has met rows of another layout."""
     inline = sum(table.num_rows for _, table in parts.inline)
     chosen = _overlapping(parts.files) if full else _worth_rewriting(parts.files, inline)
     ids = {file.segment.id for file in chosen}
     older = [f for f in parts.files if f.segment.layout_id != layout_id and live_rows(f)]
-    if full or _is_left_behind(older, parts.files):
-        chosen += [file for file in older if file.segment.id not in ids]
-        ids.update(file.segment.id for file in older)
+    migrated = older if full else choose_older(older, parts.files, migration, is_met)
+    chosen += [file for file in migrated if file.segment.id not in ids]
+    ids.update(file.segment.id for file in migrated)
     kept = tuple(f for f in parts.files if f.segment.id not in ids and live_rows(f))
     return CompactionPlan(kept, tuple(chosen))
-
-
-def _is_left_behind(older: Iterable[FileSlice], files: Iterable[FileSlice]) -> bool:
-    rows = sum(map(live_rows, older))
-    return rows <= min(OLDER_SHARE_MAX * sum(map(live_rows, files)), REWRITE_ROWS_MAX)
 
 
 def _worth_rewriting(files: tuple[FileSlice, ...], inline_rows: int) -> list[FileSlice]:
@@ -124,9 +124,10 @@ def compact_deltas(
     spill: Path,
     connect: Connect,
     full: bool = False,
+    is_met: bool = False,
 ) -> Compacted:
     """Writes the new segments and returns the members of the generation that replaces `parts`."""
-    plan = plan_compaction(parts, full, table.layout.id)
+    plan = plan_compaction(parts, full, table.layout.id, read_migration(table), is_met)
     reach("compaction.planned")
     written: list[Segment] = []
     if plan.rewritten or parts.inline:

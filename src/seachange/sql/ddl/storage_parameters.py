@@ -23,6 +23,8 @@ _SWITCH = {"on": "on", "true": "on", "yes": "on", "1": "on", "off": "off", "fals
 _KEPT: dict[str, dict[str, str]] = {
     "seachange.iceberg": _SWITCH,
     "seachange.iceberg_format": {"2": "2", "3": "3"},
+    "seachange.migrate": {word: word for word in ("off", "on_update", "on_read", "background")},
+    "seachange.migrate_threshold": {str(percent): str(percent) for percent in range(101)},
 }
 
 # A parameter that is kept, and its value; None: the default.
