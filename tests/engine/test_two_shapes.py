@@ -221,6 +221,39 @@ def test_column_of_an_empty_table_is_computed_for_earlier_shapes(new, old):
     assert rows(new, "select first, last from p") == [("Cy", "Fox")]
 
 
+def test_conflicts_are_found_by_keys_that_up_computes(new, old):
+    new.execute(SPLIT)
+    new.execute("create unique index on p (last)")
+    assert rows(old, "insert into p (id, name) values (3, 'Cy Lee') on conflict do nothing returning id") == []
+    old.execute("insert into p (id, name) select 4, 'Di Lee' on conflict do nothing")
+    old.execute("insert into p (id, name) values (5, 'Ed Poe'), (6, 'Fay Poe') on conflict do nothing")
+    new.execute("alter table p alter column id type text using ('k' || id) down using (cast(substr(id, 2) as int))")
+    old.execute("insert into p (id, name) values (5, 'Ed Fox') on conflict do nothing")
+    assert rows(old, "select id, name from p order by id") == [(1, "Ann Lee"), (2, "Bob Ray"), (5, "Ed Poe")]
+
+
+def test_key_of_another_value_is_not_looked_up(new, old):
+    """The column of now has the same name, and is a text."""
+    new.execute("alter table p alter column id type text using ('k' || id) down using (cast(substr(id, 2) as int))")
+    assert rows(old, "select name from p where id = $1", "1") == [("Ann Lee",)]
+    old.execute("update p set n = 11 where id = '1'")
+    assert rows(old, "select n from p where id in (1, 7) for update") == [(11,)]
+    old.execute("delete from p where id = '1'")
+    assert rows(new, "select id from p") == [("k2",)]
+
+
+def test_block_that_has_used_the_table_before_writes_what_up_computes(new, node):
+    with closing(Session(node)) as block:
+        block.execute("begin")
+        block.execute("select * from p")
+        new.execute("alter table p add column first text not null up using (split_part(name, ' ', 1))")
+        block.execute("insert into p (id, name) values (3, 'Cy Fox')")
+        block.execute("insert into p (id, name) values (4, 'Di Sun') on conflict do nothing")
+        block.execute("update p set name = 'Al Lee' where id = 1")
+        block.execute("commit")
+    assert rows(new, "select first from p order by id") == [("Al",), ("Bob",), ("Cy",), ("Di",)]
+
+
 @pytest.mark.parametrize(
     ("text", "sqlstate"),
     [

@@ -288,9 +288,14 @@ def _check_writable(table: Table) -> None:
 
 
 def _computed_places(table: Table, now: Table) -> list[tuple[int, int]]:
-    """Of the columns that the engine computes: their places in a row of the shape, and of now."""
+    """Of the columns that the engine, or UP, computes: their places in a row of the shape, and of now."""
     own = {column.id: place for place, column in enumerate(now.columns)}
-    return [(place, own[c.id]) for place, c in enumerate(table.columns) if c.id in own and c.generated is not None]
+    computed = {column.id for column in translate(table).computed}
+    return [
+        (place, own[c.id])
+        for place, c in enumerate(table.columns)
+        if c.id in own and (c.generated is not None or c.id in computed)
+    ]
 
 
 def _replaced(row: Row, own: Row, places: Sequence[tuple[int, int]]) -> Row:

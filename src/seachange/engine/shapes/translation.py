@@ -189,6 +189,11 @@ class Translation:
             return None
         return Step(column, column.from_earlier)
 
+    @property
+    def computed(self) -> list[Column]:
+        """The columns of now that UP computes."""
+        return [up.step.column for up in self._ups if up.step.column.id in self._now_places]
+
     def computed_from(self, assigned: Iterable[ColumnId]) -> list[Column]:
         """The columns of now whose values change with these of the shape."""
         ids = frozenset(assigned)

@@ -63,6 +63,11 @@ class Column:
         return self.up if self.up is not None else self.origin
 
     @property
+    def is_shown(self) -> bool:
+        """Whether statements can name it."""
+        return not self.hidden and self.state is State.PUBLIC
+
+    @property
     def is_row_id(self) -> bool:
         """Whether it numbers the rows of a table without a primary key, or of one that is about to lose its own."""
         return self.hidden and self.generated is None
@@ -176,7 +181,7 @@ class Table:
 
     @cached_property
     def visible_columns(self) -> tuple[Column, ...]:
-        return tuple(c for c in self.columns if not c.hidden and c.state is State.PUBLIC)
+        return tuple(c for c in self.columns if c.is_shown)
 
     def label(self, column: Column) -> str:
         """The name of a column in a scan of all columns: one under construction may have the name of another."""

@@ -95,9 +95,11 @@ def _pin_column(
         return replace(column, name=known.name, type=type_)
     replaced = then.column_by_name.get(column.name)
     is_shown = (replaced is None or replaced.id not in retired) and has_taken_place(column, now, then)
-    if is_shown:
-        return column
-    # A value that UP computes is there only once a row is one of now.
+    return column if is_shown else hide_column(column)
+
+
+def hide_column(column: Column) -> Column:
+    """A value that UP computes is there only once a row is one of now."""
     return replace(column, state=State.WRITE_ONLY, nullable=column.nullable or column.from_earlier is not None)
 
 

@@ -13,8 +13,7 @@ from seachange.model.ids import ColumnId, ConstraintId
 from seachange.model.schema.access import Access
 from seachange.model.schema.constraint import Check, ForeignKey
 from seachange.model.schema.descriptor import Column, Index, Table
-from seachange.model.schema.pinned import has_taken_place, pinned_with
-from seachange.model.states import State
+from seachange.model.schema.pinned import has_taken_place, hide_column, pinned_with
 from seachange.values.types import INTEGERS, Kind, SqlType
 
 T = TypeVar("T", Index, Check, ForeignKey)
@@ -109,7 +108,7 @@ def _show_column(column: Column, now: Table, shape: Table, wide: bool) -> Column
     if known is not None and known in shape.visible_columns:
         type_ = column.type if wide and column.type.kind in INTEGERS else _shown_type(known.type, column.type)
         return replace(column, name=known.name, type=type_ or column.type)
-    return column if has_taken_place(column, now, shape) else replace(column, state=State.WRITE_ONLY)
+    return column if has_taken_place(column, now, shape) else hide_column(column)
 
 
 def _shown_type(then: SqlType, now: SqlType) -> SqlType | None:

@@ -62,7 +62,8 @@ def match_key(where: exp.Expr | None, table: Table, target: DmlTarget) -> tuple[
         if matched is None or matched[0] in found or matched[0] not in names:
             return None
         found[matched[0]] = matched[1]
-    if len(found) != len(names) or any(table.column_by_id[c].hidden for c in table.primary.key):
+    # In an earlier shape a column of the same name may have other values.
+    if len(found) != len(names) or not all(table.column_by_id[c].is_shown for c in table.primary.key):
         return None
     return tuple(found[name] for name in names)
 

@@ -64,7 +64,9 @@ def _arbiter(index: Index, table: Table) -> Arbiter:
     positions = {column.id: i for i, column in enumerate(table.columns)}
     partial = [other.id for other in table.secondary if other.where is not None]
     member = None if index.where is None else len(table.columns) + partial.index(index.id)
-    return Arbiter(index, tuple(positions[c] for c in index.key), member, table.is_plain(index))
+    # In an earlier shape the values of a key may be computed when the row becomes one of now.
+    is_plain = table.is_plain(index) and all(table.column_by_id[c].is_shown for c in index.key)
+    return Arbiter(index, tuple(positions[c] for c in index.key), member, is_plain)
 
 
 def _is_about(index: Index, predicate: exp.Expr | None, table: Table) -> bool:

@@ -208,11 +208,11 @@ def _name(node: exp.Expr) -> str:
 
 def _key_columns(select: exp.Select, source: exp.Table, target: DmlTarget, table: Table) -> list[exp.Expr]:
     key = [table.column_by_id[id_] for id_ in table.primary.key]
-    if any(column.hidden for column in key):
+    if not all(column.is_shown for column in key):
         if any(isinstance(e, exp.Star) or e.find(exp.Star) for e in select.expressions):
             _spell_out_star(select, target, table)
         source.meta[WITH_HIDDEN] = True
-    return [exp.column(column.name, table=target.alias, quoted=True) for column in key]
+    return [exp.column(table.label(column), table=target.alias, quoted=True) for column in key]
 
 
 def _spell_out_star(select: exp.Select, target: DmlTarget, table: Table) -> None:
