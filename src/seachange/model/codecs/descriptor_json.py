@@ -30,6 +30,8 @@ from seachange.values.types import SqlType
 
 _SEPARATORS: Final = (",", ":")
 _LAYOUTS_PLACE: Final = '"layouts":null'
+# The first such place of a table: its columns come before all other parts.
+_COLUMNS_PLACE: Final = '"columns":null'
 
 Read = Callable[[Any], Any]
 Write = Callable[[Any], Any]
@@ -49,8 +51,16 @@ _LAST_WRITTEN: Final[dict[type, str]] = {
 
 def encode_table(table: Table) -> str:
     text = json.dumps(_fields_writer(Table)(table), separators=_SEPARATORS)
-    # Quotes inside of a string are escaped: no other place looks like this one.
+    # Quotes inside of a string are escaped: no other place looks like these.
+    columns = ",".join(map(_column_text, table.columns))
+    text = text.replace(_COLUMNS_PLACE, f'"columns":[{columns}]', 1)
     return text.replace(_LAYOUTS_PLACE, f'"layouts":[{LAYOUT_TEXTS.encode(table.layouts)}]', 1)
+
+
+# Most columns of a table are in its next version what they were in the last.
+@lru_cache(maxsize=8192)
+def _column_text(column: Column) -> str:
+    return json.dumps(_fields_writer(Column)(column), separators=_SEPARATORS)
 
 
 def decode_table(text: str) -> Table:
@@ -68,7 +78,7 @@ def decode_table(text: str) -> Table:
 def _writer(type_: Any) -> Write | None:
     """Makes the JSON value of a value of the type; None if they are the same."""
     items = get_args(type_)
-    if type_ == tuple[Layout, ...]:
+    if type_ in (tuple[Layout, ...], tuple[Column, ...]):
         return _leave_out
     if isinstance(type_, UnionType):
         (write,) = (_writer(item) for item in items if item is not NoneType)
@@ -185,7 +195,7 @@ def encode_layouts(layouts: Sequence[Layout], write_type: WriteType) -> list[lis
     return written
 
 
-def _leave_out(layouts: Sequence[Layout]) -> None:
+def _leave_out(parts: Sequence[Layout | Column]) -> None:
     """They are put into the text where the null is."""
 
 
