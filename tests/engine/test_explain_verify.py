@@ -46,7 +46,7 @@ def lines(session, text):
     ],
 )
 def test_what_was_proven_is_said_with_the_states(session, change, subject):
-    found = lines(session, f"explain (ddl, verify 60) {change}")
+    found = lines(session, f"explain (ddl, verify 3600) {change}")
     assert any(line.startswith(subject) for line in found)
     assert found[-1].startswith("Proven: all of the ")
 
@@ -59,13 +59,13 @@ def test_nothing_is_claimed_of_what_is_not_covered(session):
 
 
 def test_options_are_combined(session):
-    found = lines(session, "explain (ddl, cost, verify 60) create index on t (a)")
+    found = lines(session, "explain (ddl, cost, verify 3600) create index on t (a)")
     assert found[0].startswith("Strategy: build index")
     assert found[-1].startswith("Proven")
     both = lines(session, "explain (ddl, verbose, cost) create index on t (a)")
     assert both[0].startswith("3 stages")
     assert any(line.startswith("Strategy") for line in both)
-    ((text,),) = session.execute("explain (ddl, cost, verify 60, format json) create index on t (a)").rows
+    ((text,),) = session.execute("explain (ddl, cost, verify 3600, format json) create index on t (a)").rows
     assert set(json.loads(text)) == {"remarks", "cost", "verify"}
 
 
