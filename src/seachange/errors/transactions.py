@@ -97,7 +97,8 @@ class InvalidSetting(ProgrammingError):
     message = 'invalid value for parameter "{name}": "{value}"'
 
 
-class ReadOnlyLayout(ReadOnlyTransaction):
+class ReadOnlyLayout(DatabaseError):
+    sqlstate = "25006"
     message = "{layout} can only be read"
     hint_text = "Reset seachange.layout, or pin the session to a shape or a moment."
 
