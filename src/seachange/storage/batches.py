@@ -20,7 +20,8 @@ from seachange import errors
 from seachange.model.ids import ColumnId, IndexId, LayoutId
 from seachange.model.segments import InlineBatch
 from seachange.storage.arrow import OP_COLUMN, schema_of
-from seachange.storage.small_arrays import array_of, values_of
+from seachange.storage.batch_message import BatchMessage, message_of
+from seachange.storage.small_arrays import FEW, array_of, values_of
 from seachange.values.types import SqlType
 
 Row = tuple[Any, ...]
@@ -52,14 +53,25 @@ def _checksum(index_id: int, layout_id: int, rows: int, payload: bytes) -> int:
 class BatchCodec:
     """Encodes and decodes the inline batches of one index in one layout."""
 
-    __slots__ = ("_columns", "schema")
+    __slots__ = ("_columns", "_message", "_writes_itself", "schema")
 
     def __init__(self, columns: Sequence[tuple[ColumnId, SqlType]]) -> None:
         stored = schema_of(columns)
         self.schema = pa.schema([_OP_FIELD, *stored])
         self._columns = tuple(field.type for field in stored)
+        # Made with the first batch: most codecs only read.
+        self._message: BatchMessage | None = None
+        self._writes_itself = True
 
     def encode(self, ops: Sequence[int], rows: Sequence[Row]) -> bytes:
+        """At least one row."""
+        if self._writes_itself and len(rows) <= FEW:
+            if self._message is None:
+                self._message = message_of(self.schema)
+                self._writes_itself = self._message is not None
+            written = self._message and self._message.write((ops, *zip(*rows, strict=True)), len(rows))
+            if written:
+                return written
         arrays = [array_of(ops, pa.int8())]
         columns = zip(*rows, strict=True)
         arrays.extend(array_of(values, type_) for values, type_ in zip(columns, self._columns, strict=True))

@@ -33,33 +33,42 @@ _DECIMAL_BYTES = 16
 _ZONED = pa.timestamp("us", tz="UTC")
 
 
-class _Unfit(Exception):
-    """The value needs `pa.array`."""
+class Unfit(Exception):
+    """The values need `pa.array`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class Packing:
     """How values of a class become the buffers of an array, without the validity buffer; `blank` stands for NULL."""
 
     class_: type
     blank: object
-    pack: Callable[[Sequence[Any]], list[bytes]]
+    fill: Callable[[Sequence[Any]], list[bytes]]
+    buffers: int = 1
+
+    def pack(self, values: Sequence[Any]) -> list[bytes]:
+        class_ = self.class_
+        for value in values:
+            if type(value) is not class_:
+                raise Unfit
+        try:
+            return self.fill(values)
+        except (struct.error, OverflowError, UnicodeEncodeError):
+            raise Unfit from None
 
 
 def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     """An array of values of one type, and None."""
-    form = _form_of(type_)
-    if form is None or len(values) > FEW:
+    packing = packing_of(type_)
+    if packing is None or len(values) > FEW:
         return pa.array(values, type_)
     present = [value is not None for value in values]
-    given = values if all(present) else [form.blank if value is None else value for value in values]
-    if any(type(value) is not form.class_ for value in given):
-        return pa.array(values, type_)
+    given = values if all(present) else [packing.blank if value is None else value for value in values]
     try:
-        buffers = form.pack(given)
-    except (_Unfit, struct.error, OverflowError, UnicodeEncodeError):
+        buffers = packing.pack(given)
+    except Unfit:
         return pa.array(values, type_)
-    validity = None if given is values else pa.py_buffer(_bits(present))
+    validity = None if given is values else pa.py_buffer(bits_of(present))
     held = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
     array = pa.Array.from_buffers(held, len(values), [validity, *map(pa.py_buffer, buffers)])
     return array if held is type_ else pa.ExtensionArray.from_storage(type_, array)
@@ -74,21 +83,24 @@ def values_of(array: pa.Array) -> list[Any]:
 
 def mask_of(flags: NDArray[np.bool_]) -> pa.BooleanArray:
     """For any number of flags."""
-    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(_bits(flags))])
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(bits_of(flags))])
 
 
-def _form_of(type_: pa.DataType) -> _Form | None:
+def packing_of(type_: pa.DataType) -> Packing | None:
     if pa.types.is_decimal128(type_):
-        return _Form(Decimal, Decimal(0), partial(_pack_decimals, type_))
-    return _FORMS.get(type_)
+        return Packing(Decimal, Decimal(0), partial(_pack_decimals, type_))
+    return _PACKINGS.get(type_)
 
 
-def _bits(flags: NDArray[np.bool_] | Sequence[bool]) -> bytes:
-    return np.packbits(np.asarray(flags, bool), bitorder="little").tobytes()
+def bits_of(flags: NDArray[np.bool_] | Sequence[bool]) -> bytes:
+    if len(flags) > FEW:
+        return np.packbits(np.asarray(flags, bool), bitorder="little").tobytes()
+    number = sum(1 << place for place, flag in enumerate(flags) if flag)
+    return number.to_bytes((len(flags) + 7) // 8, "little")
 
 
 def _pack_bits(values: Sequence[bool]) -> list[bytes]:
-    return [_bits(values)]
+    return [bits_of(values)]
 
 
 def _pack_numbers(code: str, values: Iterable[float]) -> list[bytes]:
@@ -115,11 +127,11 @@ def _pack_decimals(type_: pa.Decimal128Type, values: Sequence[Decimal]) -> list[
 
 def _unscaled(value: Decimal, type_: pa.Decimal128Type) -> int:
     if not value.is_finite():
-        raise _Unfit
+        raise Unfit
     over, under = value.as_integer_ratio()
     number, rest = divmod(over * 10**type_.scale, under)
     if rest or abs(number) >= 10**type_.precision:
-        raise _Unfit
+        raise Unfit
     return int(number)
 
 
@@ -138,22 +150,22 @@ def _pack_moments(values: Sequence[dt.datetime]) -> list[bytes]:
     return _pack_numbers("q", ((value - _EPOCH) // _MICROSECOND for value in zoned))
 
 
-_MOMENT = _Form(dt.datetime, _EPOCH, _pack_moments)
+_MOMENT = Packing(dt.datetime, _EPOCH, _pack_moments)
 # The types of stored values, except arrays and decimals.
-_FORMS: dict[pa.DataType, _Form] = {
-    pa.bool_(): _Form(bool, False, _pack_bits),
-    pa.int8(): _Form(int, 0, partial(_pack_numbers, "b")),
-    pa.int16(): _Form(int, 0, partial(_pack_numbers, "h")),
-    pa.int32(): _Form(int, 0, partial(_pack_numbers, "i")),
-    pa.int64(): _Form(int, 0, partial(_pack_numbers, "q")),
-    pa.uint32(): _Form(int, 0, partial(_pack_numbers, "I")),
-    pa.float32(): _Form(float, 0.0, partial(_pack_numbers, "f")),
-    pa.float64(): _Form(float, 0.0, partial(_pack_numbers, "d")),
-    pa.string(): _Form(str, "", _pack_texts),
-    pa.binary(): _Form(bytes, b"", _pack_bytes),
-    pa.date32(): _Form(dt.date, dt.date(1970, 1, 1), _pack_days),
-    pa.time64("us"): _Form(dt.time, dt.time(), _pack_times),
+_PACKINGS: dict[pa.DataType, Packing] = {
+    pa.bool_(): Packing(bool, False, _pack_bits),
+    pa.int8(): Packing(int, 0, partial(_pack_numbers, "b")),
+    pa.int16(): Packing(int, 0, partial(_pack_numbers, "h")),
+    pa.int32(): Packing(int, 0, partial(_pack_numbers, "i")),
+    pa.int64(): Packing(int, 0, partial(_pack_numbers, "q")),
+    pa.uint32(): Packing(int, 0, partial(_pack_numbers, "I")),
+    pa.float32(): Packing(float, 0.0, partial(_pack_numbers, "f")),
+    pa.float64(): Packing(float, 0.0, partial(_pack_numbers, "d")),
+    pa.string(): Packing(str, "", _pack_texts, buffers=2),
+    pa.binary(): Packing(bytes, b"", _pack_bytes, buffers=2),
+    pa.date32(): Packing(dt.date, dt.date(1970, 1, 1), _pack_days),
+    pa.time64("us"): Packing(dt.time, dt.time(), _pack_times),
     pa.timestamp("us"): _MOMENT,
     _ZONED: _MOMENT,
-    pa.uuid(): _Form(UUID, UUID(int=0), _pack_uuids),
+    pa.uuid(): Packing(UUID, UUID(int=0), _pack_uuids),
 }
