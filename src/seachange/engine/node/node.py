@@ -90,6 +90,11 @@ class Node:
         return self._epoch.current
 
     @property
+    def is_live(self) -> bool:
+        """Whether transactions begin in the current epoch."""
+        return not self._stopped.is_set() and self._epoch.is_live
+
+    @property
     def duck(self) -> Duck:
         return self.parts.duck
 

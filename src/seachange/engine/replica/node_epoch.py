@@ -83,6 +83,11 @@ class NodeEpoch:
         return self.current
 
     @property
+    def is_live(self) -> bool:
+        """Whether `live` would return the current epoch at once."""
+        return not self.current.ended and not self._is_late
+
+    @property
     def _is_late(self) -> bool:
         return self.parts.clock.steady_us() - self.current.beaten_us > self.expiry_ms * 1_000
 

@@ -29,6 +29,7 @@ from seachange.engine.session.feed_statements import change_feed
 from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, find_way, settings_kept
 from seachange.engine.session.job_session import SessionJobs
 from seachange.engine.session.lock_table import lock_tables
+from seachange.engine.session.look_ups import LookUps
 from seachange.engine.session.outside_blocks import check_inside_block
 from seachange.engine.session.session_control import is_control, leaves_results, run_control
 from seachange.engine.session.session_monitor import SessionMonitor
@@ -112,7 +113,8 @@ class Session:
             BlockJobs(self._jobs),
         )
         self._runner = StatementRunner(self._transactions, Pins(self.settings), self._duck, self._jobs, self.notices)
-        self._loop = StatementLoop(self._runner, self._guard, self._transactions, self.settings)
+        look_ups = LookUps(node, self._transactions, self.settings)
+        self._loop = StatementLoop(self._runner, self._guard, self._transactions, self.settings, look_ups)
         self._block = TransactionBlock(
             self._state, self._transactions, self._runner, self.settings, self.client, self.cursors, self.notices
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
-from seachange import errors
 from seachange.engine.context.child_transactions import ChildTransactions
 from seachange.engine.context.statement_context import BLOCK, SessionFacts, StatementContext, TransactionMode
 from seachange.engine.locks.advisory import AdvisoryLocks
@@ -104,7 +103,8 @@ class SessionTransactions:
         try:
             self._client.advisory.check_epoch(transaction.state.epoch)
             self._admission.begin(transaction.state.write_locks)
-        except errors.Error:
+        except BaseException:
+            # Also if the loop leaves the statement to a thread.
             transaction.rollback()
             raise
         return transaction

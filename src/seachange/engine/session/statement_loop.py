@@ -26,6 +26,7 @@ from seachange.changer.job import Job
 from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.context.statement_context import AUTOCOMMIT, BLOCK, TransactionMode
 from seachange.engine.session.job_session import SessionJobs, is_asynchronous, job_result
+from seachange.engine.session.look_ups import LookUps
 from seachange.engine.session.session_transactions import SessionTransactions
 from seachange.engine.session.statement_guard import Guard
 from seachange.engine.shapes.pins import Pins
@@ -141,9 +142,15 @@ class StatementLoop:
     """Runs statements of a session that are not in a transaction block."""
 
     def __init__(
-        self, runner: StatementRunner, guard: Guard, transactions: SessionTransactions, settings: SessionSettings
+        self,
+        runner: StatementRunner,
+        guard: Guard,
+        transactions: SessionTransactions,
+        settings: SessionSettings,
+        look_ups: LookUps,
     ) -> None:
         self._runner = runner
+        self._look_ups = look_ups
         self._guard = guard
         self._transactions = transactions
         self._settings = settings
@@ -152,9 +159,12 @@ class StatementLoop:
 
     def run(self, call: StatementCall) -> Result:
         """A statement and all that follows from it: a change of the schema may go on as a job."""
+        answer = self._look_ups.answer(call)
+        if answer is not None:
+            return answer
         # A statement about rows begins no job.
         mode = self._definition_mode(call) if call.prepared.is_definition else AUTOCOMMIT
-        work = partial(self._runner.run, call)
+        work = partial(self._run, call)
         while True:
             try:
                 result, job_id = self.commit(work, mode, call.prepared.writes, call.sink)
@@ -168,6 +178,12 @@ class StatementLoop:
                     result, job_id = Result(call.prepared.command), self._jobs.queue(call.prepared.text, busy)
                     break
         return result if job_id is None else self._finish_job(result, job_id, mode.asks_for_job)
+
+    def _run(self, call: StatementCall, transaction: Transaction) -> Result:
+        result = self._runner.run(call, transaction)
+        if call.prepared.is_query:
+            self._look_ups.learn(call, transaction)
+        return result
 
     def _finish_job(self, result: Result, job_id: JobId, is_asynchronous: bool) -> Result:
         # The statement can still be ended: only its first stage has been committed.

@@ -13,7 +13,7 @@ from seachange.sql.compile.seek import SeekCondition, bind_demands, read_whole_c
 from seachange.sql.compile.system_relations import is_virtual_relation
 from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.port.port import TransactionPort
-from seachange.sql.port.result import Result, ResultColumn, table_column
+from seachange.sql.port.result import Result, ResultColumn, Row, table_column
 from seachange.sql.query.result_columns import find_origin
 from seachange.sql.text.scope import GIVEN
 
@@ -34,6 +34,8 @@ class KeySelect:
         self._positions = [table.columns.index(column) for column, _ in columns]
         self._columns = _result_columns(table, columns)
         self._nothing = Result("SELECT 0", self._columns, (), 0)
+        # Whether clients may get other values than rows hold.
+        self.shows_moments = any(column.is_shown for column in self._columns)
 
     def has_key(self, values: Sequence[Any]) -> bool:
         try:
@@ -49,7 +51,16 @@ class KeySelect:
         except NotByKey:
             return None
         port.rights.check_access(self.table, "SELECT")
-        row = port.reads.get(self.table, key) if key is not None else None
+        return self.answer(port.reads.get(self.table, key) if key is not None else None)
+
+    def read_key(self, values: Sequence[Any]) -> Row | None:
+        """None if no row can have it, or the general plan must be used."""
+        try:
+            return self._key.read(values)
+        except NotByKey:
+            return None
+
+    def answer(self, row: Row | None) -> Result:
         if row is None:
             return self._nothing
         return Result("SELECT 1", self._columns, [tuple([row[p] for p in self._positions])], 1)

@@ -166,6 +166,14 @@ class Select:
         """Whether it looks up one row."""
         return isinstance(self._by_key, fast_select.KeySelect)
 
+    @property
+    def key_select(self) -> fast_select.KeySelect | None:
+        return self._by_key if isinstance(self._by_key, fast_select.KeySelect) else None
+
+    def takes(self, values: Sequence[Any]) -> bool:
+        """Whether these are as many values as it has parameters."""
+        return len(values) == self._expected
+
     def takes_constants(self, values: Sequence[Any]) -> bool:
         return isinstance(self._by_key, fast_select.KeySelect) and self._by_key.has_key(values)
 
