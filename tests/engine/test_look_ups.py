@@ -26,7 +26,7 @@ class Reader:
 
     @property
     def look_ups(self) -> LookUps:
-        return self.session._loop._look_ups
+        return self.session._look_ups
 
     def read(self, key: object = 1) -> list[tuple[object, ...]]:
         return list(self.session.execute_prepared(BY_KEY, (key,)).rows)

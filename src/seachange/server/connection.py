@@ -305,7 +305,7 @@ class ClientConnection:
             oids = [oid or _oid(types, i) for i, oid in enumerate(statement.oids)]
             oids += [_oid(types, i) for i in range(len(oids), len(types))]
             self._out.send(m.parameter_description(oids))
-            self._send_columns(columns, ())
+            self._out.send(m.NO_DATA if columns is None else describe_rows(columns, ()))
             return
         portal = self._portal(named.name)
         prepared = portal.statement.prepared
@@ -324,7 +324,7 @@ class ClientConnection:
             if delivery is not None and delivery.is_begun:
                 return
         columns = portal.result.columns if portal.result is not None else self._describe_statement(portal.statement)
-        self._send_columns(columns, portal.formats)
+        self._out.send(m.NO_DATA if columns is None else portal.statement.form_of(columns, portal.formats).description)
 
     def _is_run_next(self, portal: str) -> bool:
         ahead = self._inbox.ahead(2)
@@ -340,9 +340,6 @@ class ClientConnection:
             is_fixed = isinstance(prepared.parsed, TreeStatement)
             statement.types, statement.columns, statement.is_described = found.types, found.columns, is_fixed
         return statement.columns
-
-    def _send_columns(self, columns: tuple[ResultColumn, ...] | None, formats: Sequence[int]) -> None:
-        self._out.send(m.NO_DATA if columns is None else describe_rows(columns, formats))
 
     def _execute(self, body: bytes) -> None:
         execute = m.read_execute(body)
@@ -418,8 +415,9 @@ class ClientConnection:
             return
         first = cursor.position
         rows = cursor.take(rows_max)
-        for row in encode_rows(result.columns, portal.formats, rows):
-            self._out.send(row)
+        if rows:
+            for row in portal.statement.form_of(result.columns, portal.formats).encode(rows):
+                self._out.send(row)
         if rows_max and cursor.has_more:
             self._out.send(m.PORTAL_SUSPENDED)
             return

@@ -84,6 +84,23 @@ class BinaryCopy:
         self._out.send(m.COPY_DONE)
 
 
+class RowForm:
+    """How few rows of these columns are described and encoded, for a statement that is run again and again."""
+
+    __slots__ = ("columns", "description", "encoders", "formats")
+
+    def __init__(self, columns: Columns, formats: tuple[int, ...]) -> None:
+        self.columns, self.formats = columns, formats
+        self.description = describe_rows(columns, formats)
+        spread = spread_formats(formats, len(columns))
+        self.encoders = [encoder(column, form) for column, form in zip(columns, spread, strict=True)]
+
+    def encode(self, rows: Sequence[Row]) -> Iterator[bytes]:
+        if len(rows) >= _ROWS_FRAMED_MIN:
+            return encode_rows(self.columns, self.formats, rows)
+        return iter((data_rows(rows, self.encoders),))
+
+
 def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> bytes:
     return row_description(list(map(_field, columns, spread_formats(formats, len(columns)))))
 

@@ -247,7 +247,12 @@ class Named(NamedTuple):
     name: str
 
 
+_UNNAMED_PORTAL = (b"P\0", Named("P", ""))
+
+
 def read_named(body: bytes) -> Named:
+    if body == _UNNAMED_PORTAL[0]:
+        return _UNNAMED_PORTAL[1]
     reader = Body(body)
     kind, name = reader.take(1), reader.text()
     reader.end()
@@ -261,7 +266,13 @@ class Execute(NamedTuple):
     rows_max: int
 
 
+# Of the unnamed portal, all rows: what drivers send.
+_EXECUTE_ALL = (bytes(5), Execute("", 0))
+
+
 def read_execute(body: bytes) -> Execute:
+    if body == _EXECUTE_ALL[0]:
+        return _EXECUTE_ALL[1]
     reader = Body(body)
     portal, rows_max = reader.text(), reader.int32()
     reader.end()

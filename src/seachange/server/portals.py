@@ -9,6 +9,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.context.statement_calls import NamedStatement, NamedStatements
 from seachange.engine.session.cursors import OpenCursor
+from seachange.server.delivery import RowForm
 from seachange.sql.port.result import Result, ResultColumn
 from seachange.sql.run.execute import Prepared
 from seachange.values.types import SqlType
@@ -24,14 +25,22 @@ class Statement:
     types: tuple[SqlType | None, ...] | None = None
     columns: tuple[ResultColumn, ...] | None = None
     is_described: bool = False
+    form: RowForm | None = None
 
     @property
     def prepared(self) -> Prepared | None:
         return self.named.prepared if self.named is not None else None
 
+    def form_of(self, columns: tuple[ResultColumn, ...], formats: tuple[int, ...]) -> RowForm:
+        """That of the last run, if it had the same columns."""
+        known = self.form
+        if known is None or known.columns is not columns or known.formats != formats:
+            known = self.form = RowForm(columns, formats)
+        return known
+
     def check_columns(self, found: tuple[ResultColumn, ...] | None) -> None:
         """Raises if the result columns differ from those that the client was sent for this statement."""
-        if not self.is_described or self.columns is None or found is None:
+        if not self.is_described or self.columns is None or found is None or found is self.columns:
             return
         if [(c.name, c.oid) for c in self.columns] != [(c.name, c.oid) for c in found]:
             self.is_described = False

@@ -93,6 +93,11 @@ class Meters:
             histogram = self.statements.setdefault(command, Histogram())
         return Timing(self.clock, histogram, self.failures)
 
+    def note(self, command: str, took_us: int) -> None:
+        """A statement has succeeded."""
+        histogram = self.statements.get(command) or self.statements.setdefault(command, Histogram())
+        histogram.observe(took_us)
+
     def commit(self) -> Timing:
         return Timing(self.clock, self.commits, self.refusals)
 

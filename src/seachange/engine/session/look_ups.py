@@ -9,8 +9,6 @@ the head was read: a lock that is granted later comes after the statement.
 
 from __future__ import annotations
 
-from typing import Any
-
 from seachange import errors
 from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.context.statement_context import StatementContext
@@ -18,23 +16,25 @@ from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.session.session_transactions import SessionTransactions
+from seachange.engine.session.statement_guard import Guard
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
-from seachange.sql.port.result import Result, show_in_zone
+from seachange.sql.port.result import Result, Row, show_in_zone
 from seachange.sql.query.fast_select import KeySelect
 from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.write.dml import Select
-from seachange.values.timezone import session_zone
+from seachange.values.timezone import InZone, session_zone
 
 # Of statements of one session.
 _KNOWN_MAX = 256
 
 
 class LookUps:
-    def __init__(self, node: Node, transactions: SessionTransactions, settings: SessionSettings) -> None:
+    def __init__(self, node: Node, transactions: SessionTransactions, guard: Guard, settings: SessionSettings) -> None:
         self._node = node
         self._transactions = transactions
+        self._guard = guard
         self._settings = settings
         self._epoch: EpochState | None = None
         self._schema: SchemaVersion | None = None
@@ -48,13 +48,23 @@ class LookUps:
         known = self._known.get(prepared)
         if known is None or prepared.plan is None or prepared.plan[0] is not known[0]:
             return None
-        epoch, select = self._node.epoch, known[1]
-        if epoch is not self._epoch or not self._node.is_live or self._transactions.context is not self._context:
+        is_same = self._node.epoch is self._epoch and self._transactions.context is self._context
+        if not is_same or not self._node.is_live or self._guard.is_running or self._guard.ending is not None:
             return None
-        values = call.prepared.constants if call.prepared.pattern is not None else call.values
-        key = select.read_key(values) if known[0].takes(values) else None
-        if key is None:
-            return None
+        clock = self._node.parts.clock
+        begun_us = clock.steady_us()
+        with InZone(self._settings.typed.timezone):
+            values = call.prepared.constants if call.prepared.pattern is not None else call.values
+            key = known[1].read_key(values) if known[0].takes(values) else None
+            answer = self._read(known[1], key) if key is not None else None
+        if answer is not None:
+            self._guard.note(call.prepared.text)
+            self._node.parts.meters.note(prepared.command, clock.steady_us() - begun_us)
+        return answer
+
+    def _read(self, select: KeySelect, key: Row) -> Result | None:
+        epoch = self._epoch
+        assert epoch is not None
         ticket = epoch.registry.enter()
         try:
             return self._look_up(epoch, select, key)
@@ -64,7 +74,7 @@ class LookUps:
         finally:
             epoch.registry.leave(ticket)
 
-    def _look_up(self, epoch: EpochState, select: KeySelect, key: tuple[Any, ...]) -> Result | None:
+    def _look_up(self, epoch: EpochState, select: KeySelect, key: Row) -> Result | None:
         head = epoch.catch_up()
         if epoch.schemas.newest is not self._schema or epoch.tables.contended:
             return None

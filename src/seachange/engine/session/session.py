@@ -113,8 +113,8 @@ class Session:
             BlockJobs(self._jobs),
         )
         self._runner = StatementRunner(self._transactions, Pins(self.settings), self._duck, self._jobs, self.notices)
-        look_ups = LookUps(node, self._transactions, self.settings)
-        self._loop = StatementLoop(self._runner, self._guard, self._transactions, self.settings, look_ups)
+        self._look_ups = LookUps(node, self._transactions, self._guard, self.settings)
+        self._loop = StatementLoop(self._runner, self._guard, self._transactions, self.settings, self._look_ups)
         self._block = TransactionBlock(
             self._state, self._transactions, self._runner, self.settings, self.client, self.cursors, self.notices
         )
@@ -261,6 +261,11 @@ class Session:
         """Rows of a query go to `sink` while it runs, if they are many: then the result has none. `following` are the
         statements after it in the same message."""
         call = StatementCall(prepared, values, sink, self._joinable(following))
+        if self._state.status is TransactionStatus.IDLE:
+            with prepared.origin:
+                answer = self._look_ups.answer(call)
+            if answer is not None:
+                return answer
         with prepared.origin, self._guard.statement(prepared.command, prepared.text):
             self._check_open()
             if self._state.status is TransactionStatus.OPEN:

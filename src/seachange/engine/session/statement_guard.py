@@ -111,6 +111,11 @@ class Guard:
         finally:
             self._leave()
 
+    def note(self, text: str) -> None:
+        """A statement has run that needed no guard: it took too little time to be ended."""
+        self.text = text
+        self.began_us = self._ended_us = self._node.parts.clock.wall_us()
+
     def _enter(self, text: str) -> None:
         self._interrupted_us = 0
         self.text, self.began_us = text or self.text, self._node.parts.clock.wall_us()

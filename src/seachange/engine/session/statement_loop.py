@@ -159,9 +159,6 @@ class StatementLoop:
 
     def run(self, call: StatementCall) -> Result:
         """A statement and all that follows from it: a change of the schema may go on as a job."""
-        answer = self._look_ups.answer(call)
-        if answer is not None:
-            return answer
         # A statement about rows begins no job.
         mode = self._definition_mode(call) if call.prepared.is_definition else AUTOCOMMIT
         work = partial(self._run, call)
