@@ -45,10 +45,12 @@ class Resolved:
         """Copies of a tree share what was found for it."""
         return self
 
-    def is_current(self, port: TransactionPort) -> bool:
-        return all(_is_same(_find_relation(port, *name), found) for name, found in self.relations) and all(
-            _find_type(port, *name) == found for name, found in self.types
-        )
+    def is_current(self, port: TransactionPort, but: _Names | None = None) -> bool:
+        """`but`: a relation that has been compared already."""
+        for name, relation in self.relations:
+            if name != but and not _is_same(_find_relation(port, *name), relation):
+                return False
+        return all(_find_type(port, *name) == found for name, found in self.types)
 
 
 NOTHING_RESOLVED: Final = Resolved()

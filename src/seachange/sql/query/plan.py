@@ -48,4 +48,4 @@ def is_same_table(port: TransactionPort, target: DmlTarget, table: Table) -> boo
     """Uncommitted versions of two transactions may have the same number: compares the whole descriptor, mostly by
     identity."""
     found = target.resolve(port)
-    return (found is table or found == table) and target.resolved.is_current(port)
+    return (found is table or found == table) and target.resolved.is_current(port, (target.schema, target.name))

@@ -71,7 +71,7 @@ class Prepared:
     for DDL and for EXPLAIN of DDL; other statements read or write rows."""
 
     __slots__ = (
-        *("_mentions", "_typed", "command", "constants", "has_lists", "is_definition", "is_query"),
+        *("_mentions", "_shows_rows", "_typed", "command", "constants", "has_lists", "is_definition", "is_query"),
         *("lists", "origin", "parsed", "pattern", "plan", "shared", "text", "types", "writes"),
     )
 
@@ -94,6 +94,7 @@ class Prepared:
         # It neither changes nor locks rows, but may draw from sequences.
         self.is_query = self.command == "SELECT" and isinstance(parsed, TreeStatement) and not _is_changing(parsed)
         self._mentions: Mentions | None = None
+        self._shows_rows: bool | None = None
         # The types of parameters that the client has declared; and the statement with others.
         self.types: tuple[SqlType | None, ...] = ()
         self._typed: dict[tuple[SqlType | None, ...], Prepared] = {}
@@ -143,6 +144,11 @@ class Prepared:
     def shows_rows(self) -> bool:
         """Whether what its client gets, rows or how many there were, depends on rows that it does not name one by one:
         not a change of the row with a given key, nor new rows that it brings itself."""
+        if self._shows_rows is None:
+            self._shows_rows = self._find_shown()
+        return self._shows_rows
+
+    def _find_shown(self) -> bool:
         if not isinstance(self.parsed, TreeStatement):
             return False
         tree = self.parsed.tree
