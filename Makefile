@@ -18,7 +18,7 @@ CHECKED := $(wildcard src tests bench compat demo examples soak)
 PROSE := $(wildcard *.md docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test golden lint format docs bench compat soak clean
+.PHONY: help setup demo serve test golden lint format docs bench profile compat soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ docs: $(STAMP) ## check the documentation: spelling, links, examples, prose and 
 
 bench: $(STAMP) ## run the benchmarks and write their page (ARGS="--only headline --scale small")
 	$(BIN)/python -m bench $(ARGS)
+
+profile: $(STAMP) ## draw a flame graph of a server under load, and time a transaction (ARGS="--load read.eight")
+	$(BIN)/python -m bench.flame $(ARGS)
 
 compat: $(STAMP) ## try PostgreSQL's clients against a server (ARGS="--only psql,JDBC")
 	PYTHONPATH=. $(BIN)/python -m compat $(ARGS)

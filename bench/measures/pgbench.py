@@ -41,7 +41,7 @@ class Load:
         return f"pgbench {' '.join(self.options)} -M {self.protocol} -c {self.clients}".replace("  ", " ")
 
 
-_LOADS = (
+LOADS = (
     Load("read.one", ("-S",), 1),
     Load("read.eight", ("-S",), 8),
     Load("write.one", ("-N",), 1),
@@ -119,7 +119,7 @@ def filled(context: Context, name: str) -> Iterator[tuple[Served, Served]]:
     with both(context, name) as servers:
         for served in servers:
             fill(served, _scale(context.scale))
-            pgbench(served, *_flags(_LOADS[0], _WARM_UP_S))
+            pgbench(served, *_flags(LOADS[0], _WARM_UP_S))
         yield servers
 
 
@@ -134,7 +134,7 @@ def load_tables(context: Context) -> Iterable[Reading]:
 def run_loads(context: Context) -> Iterable[Reading]:
     seconds = max(round(context.scale.window_seconds), 1)
     with filled(context, "loads") as servers:
-        for load in _LOADS:
+        for load in LOADS:
             rounds = [[run_load(served, load, seconds) for served in servers] for _ in range(context.scale.rounds_long)]
             ours, theirs = zip(*rounds, strict=True)
             our_rates, their_rates = (Sample(tuple(run.rate for run in side)) for side in (ours, theirs))
@@ -145,5 +145,5 @@ def run_loads(context: Context) -> Iterable[Reading]:
 
 MEASURES = (
     Measure("pgbench.load", load_tables, bounds_of("pgbench.load")),
-    Measure("pgbench.loads", run_loads, tuple(bound for load in _LOADS for bound in bounds_of(f"pgbench.{load.name}"))),
+    Measure("pgbench.loads", run_loads, tuple(bound for load in LOADS for bound in bounds_of(f"pgbench.{load.name}"))),
 )
