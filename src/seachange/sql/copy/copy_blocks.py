@@ -112,6 +112,10 @@ def _text(texts: pa.Array, type_: SqlType) -> pa.Array | None:
     return texts
 
 
+def _char(texts: pa.Array, type_: SqlType) -> pa.Array | None:
+    return _text(pc.utf8_rtrim(texts, characters=" "), type_)
+
+
 def _cast(texts: pa.Array, type_: SqlType) -> pa.Array | None:
     try:
         return texts.cast(arrow_type(type_))
@@ -155,6 +159,7 @@ def _has(texts: pa.Array, letter: str) -> bool:
 
 _VECTORISED: Final[dict[Kind, Callable[[pa.Array, SqlType], pa.Array | None]]] = {
     Kind.TEXT: _text,
+    Kind.CHAR: _char,
     Kind.VARCHAR: _text,
     Kind.SMALLINT: _integer,
     Kind.INTEGER: _integer,
