@@ -5,82 +5,9 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.differential.random_expressions import CONSTANTS, FORMS, OPERAND
+from tests.differential.random_expressions import OPERAND
+from tests.differential.random_kinds import AGGREGATES, CATALOG_QUERIES, MORE_FORMS, TYPED, TYPES, VALUES, WINDOWS
 
-# The types of columns, with the kind of expression that their values are, and how one is made of such a column.
-TYPES = {
-    "integer": ("int", "{}"),
-    "bigint": ("int", "({})::int"),
-    "smallint": ("int", "({})::int"),
-    "text": ("text", "{}"),
-    "varchar(12)": ("text", "{}"),
-    "char(4)": ("text", "({})::text"),
-    "double precision": ("float", "{}"),
-    "numeric(10,2)": ("num", "{}"),
-    "date": ("date", "{}"),
-    "timestamp": ("time", "{}"),
-    "timestamptz": ("moment", "{}"),
-    "interval": ("span", "{}"),
-    "boolean": ("bool", "{}"),
-    "jsonb": ("json", "{}"),
-    "integer[]": ("list", "{}"),
-    "uuid": ("uuid", "{}"),
-    "bytea": ("bytes", "{}"),
-    "mood": ("mood", "{}"),
-}
-# Constants for columns, by kind; most of them differ.
-VALUES = {
-    **CONSTANTS,
-    "int": ("0", "1", "2", "3", "7", "-3", "100", "32767"),
-    "moment": ("'2024-02-29 12:00+00'", "'1999-12-31 23:59:59.5+00'", "'2024-07-01 00:00+02'"),
-    "uuid": ("'00000000-0000-0000-0000-000000000001'", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"),
-    "bytes": ("'\\x00ff'", "''", "'abc'"),
-    "mood": ("'sad'", "'ok'", "'happy'"),
-}
-TYPED = {
-    "int": "integer", "text": "text", "float": "double precision", "num": "numeric", "date": "date",
-    "time": "timestamp", "moment": "timestamptz", "span": "interval", "bool": "boolean", "json": "jsonb",
-    "list": "integer[]", "uuid": "uuid", "bytes": "bytea", "mood": "mood",
-}  # fmt: skip
-MORE_FORMS = {
-    **FORMS,
-    "moment": ("({moment} + interval '1 day')", "greatest({moment}, {moment})", "coalesce({moment}, {moment})"),
-    "uuid": ("coalesce({uuid}, {uuid})", "nullif({uuid}, {uuid})"),
-    "bytes": ("({bytes} || {bytes})", "coalesce({bytes}, {bytes})", "decode(encode({bytes}, 'hex'), 'hex')"),
-    "mood": ("coalesce({mood}, {mood})", "greatest({mood}, {mood})", "CASE WHEN {bool} THEN {mood} END"),
-}
-MORE_FORMS["bool"] = (
-    *FORMS["bool"], "({moment} > {moment})", "({uuid} = {uuid})", "({mood} < {mood})", "({bytes} = {bytes})",
-    "({mood} IN ('sad', 'ok'))", "({uuid} IS NOT NULL)", "EXISTS (SELECT 1 WHERE {bool})",
-)  # fmt: skip
-MORE_FORMS["text"] = (*FORMS["text"], "({mood})::text", "({uuid})::text", "encode({bytes}, 'hex')", "({moment})::text")
-AGGREGATES = {
-    "int": ("count(*)::int", "count({text})::int", "max({int})", "min({int})", "count(DISTINCT {int})::int"),
-    "text": ("max({text})", "min({text})", "string_agg({text}, ',' ORDER BY {text})"),
-    "num": ("sum({num})", "max({num})", "sum({int})::numeric", "round(avg({num}), 3)"),
-    "float": ("max({float})", "min({float})"),
-    "bool": ("bool_and({bool})", "bool_or({bool})", "every({bool})"),
-    "date": ("max({date})", "min({date})"),
-    "list": ("array_agg(id ORDER BY id)",),
-    "json": ("jsonb_agg(id ORDER BY id)",),
-    "mood": ("max({mood})",),
-    "moment": ("min({moment})",),
-    "span": ("sum({span})", "max({span})"),
-}
-WINDOWS = (
-    "row_number() OVER w", "rank() OVER w", "dense_rank() OVER w", "count(*) OVER w", "sum({int}) OVER w",
-    "lag({int}) OVER w", "lead({text}, 1, 'none') OVER w", "first_value({int}) OVER w", "ntile(3) OVER w",
-    "max({num}) OVER w", "count(*) FILTER (WHERE {bool}) OVER w",
-)  # fmt: skip
-CATALOG_QUERIES = (
-    "SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
-    "WHERE attrelid = '{0}'::regclass AND attnum > 0 AND NOT attisdropped",
-    "SELECT indexname FROM pg_indexes WHERE tablename = '{0}'",
-    "SELECT conname, contype, convalidated FROM pg_constraint WHERE conrelid = '{0}'::regclass AND contype <> 'n'",
-    "SELECT column_name, data_type, is_nullable FROM information_schema.columns WHERE table_name = '{0}'",
-    "SELECT count(*) FROM {0}",
-    "TABLE {0}",
-)
 # Kinds of values that an index can have here and in PostgreSQL.
 KEYS = ("int", "text", "num", "date", "time", "bool", "uuid", "float")
 DEPTH_MAX = 2
@@ -127,7 +54,7 @@ class RandomStatements:
         if share < 0.55:
             return self.query(), True
         if share < 0.85:
-            return self.source.choice((self.insert, self.insert, self.update, self.delete, self.merge))(), False
+            return self.source.choice(CHANGES)(self), False
         return self.source.choice(DEFINITIONS)(self), False
 
     def pick(self) -> RandomTable:
@@ -253,6 +180,86 @@ class RandomStatements:
         names = ", ".join(f"c{place}" for place in range(len(kinds)))
         return self.source.choice((f"VALUES {rows}", f"SELECT * FROM (VALUES {rows}) v ({names})"))
 
+    def distinct_select(self) -> str:
+        """The first row of each group."""
+        table = self.pick()
+        columns = self.columns_of(table)
+        kind = self.source.choice(("int", "text", "bool", "date", "mood", "inet"))
+        key = self.expression(kind, columns, 1)
+        rest = self.expression(self.source.choice(list(TYPED)), columns, 1)
+        return f"SELECT DISTINCT ON ({key}) {key} AS k, id, {rest} AS r FROM {table.name} ORDER BY {key}, id"
+
+    def rolled_select(self) -> str:
+        table = self.pick()
+        columns = self.columns_of(table)
+        kinds = self.source.choices(("int", "text", "bool", "date"), k=2)
+        one, other = (self.expression(kind, columns, 1) for kind in kinds)
+        sets = self.source.choice(("ROLLUP (a, b)", "CUBE (a, b)", "GROUPING SETS ((a), (b), ())", "a, ROLLUP (b)"))
+        inner = f"SELECT {one} AS a, {other} AS b, id FROM {table.name}"
+        return f"SELECT a, b, count(*), sum(id), grouping(a, b) FROM ({inner}) q GROUP BY {sets}"
+
+    def framed_select(self) -> str:
+        table = self.pick()
+        columns = self.columns_of(table)
+        call = self.source.choice(("sum({int})", "count({text})", "min({num})", "max({date})", "last_value({text})"))
+        frame = self.source.choice(
+            (
+                "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+                "ROWS UNBOUNDED PRECEDING",
+                "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+                "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+            )
+        )
+        return f"SELECT id, {self.fill(call, columns, 1)} OVER (ORDER BY id {frame}) AS w FROM {table.name} ORDER BY id"
+
+    def function_select(self) -> str:
+        """Sets of rows that are made of the values of each row."""
+        table = self.pick()
+        columns = self.columns_of(table, "o")
+        source = self.source.choice(
+            (
+                "unnest({texts}) AS x",
+                "unnest({list}) AS x",
+                "generate_series(1, ({int}) % 5) AS x",
+                "jsonb_array_elements(jsonb_build_array({int}, {text})) AS x",
+                "jsonb_each(jsonb_build_object('k', {num})) AS x (k, v)",
+                "regexp_split_to_table({text}, 'a') AS x",
+                "(SELECT {int} AS v) AS x",
+            )
+        )
+        way = self.source.choice(("CROSS JOIN LATERAL {}", "LEFT JOIN LATERAL {} ON true"))
+        joined = way.format(self.fill(source, columns, 1))
+        return f"SELECT o.id, x.* FROM {table.name} o {joined}"
+
+    def recursive_select(self) -> str:
+        table = self.pick()
+        test = self.expression("bool", self.columns_of(table, "t"), 1)
+        return (
+            f"WITH RECURSIVE r (n, p) AS (SELECT id, 1 FROM {table.name} WHERE id < 10 UNION "
+            f"SELECT t.id, r.p + 1 FROM r JOIN {table.name} t ON t.id = r.n + 1 AND {test} WHERE r.p < 5) "
+            f"SELECT n, max(p) FROM r GROUP BY n"
+        )
+
+    def layered_select(self) -> str:
+        """Types come through subqueries, WITH and views."""
+        kinds = self.kinds()
+        table = self.pick()
+        inner = f"SELECT id, {self.items(self.columns_of(table), kinds)} FROM {table.name}"
+        columns = [("q.id", "int"), *((f"q.c{place}", kind) for place, kind in enumerate(kinds, 1))]
+        outer = self.items(columns, self.kinds())
+        test = self.expression("bool", columns, 1)
+        if self.source.random() < 0.5:
+            return f"WITH q AS ({inner}) SELECT {outer} FROM q WHERE {test}"
+        return f"SELECT {outer} FROM ({inner} ORDER BY id LIMIT 5) q WHERE {test}"
+
+    def changing_select(self) -> str:
+        """Rows of a change that WITH contains."""
+        table = self.pick()
+        columns = self.columns_of(table)
+        deleted = f"DELETE FROM {table.name} WHERE id = {self.source.randint(1, 99)} RETURNING *"
+        value = self.expression(self.source.choice(list(TYPED)), columns, 1)
+        return f"WITH gone AS ({deleted}) SELECT id, {value} AS c1 FROM gone"
+
     def catalog_select(self) -> str:
         return self.source.choice(CATALOG_QUERIES).format(self.pick().name)
 
@@ -301,6 +308,12 @@ class RandomStatements:
         text = f"UPDATE {table.name} SET {column.name} = {value}"
         if self.source.random() < 0.2:
             other = self.pick()
+            inner = self.expression(column.kind, self.columns_of(other, "o"), 1)
+            subquery = f"(SELECT {inner} FROM {other.name} o WHERE o.id = {table.name}.id)"
+            if column.kind != "text":
+                return f"UPDATE {table.name} SET {column.name} = {subquery} WHERE {table.name}.id < 30"
+        if self.source.random() < 0.2:
+            other = self.pick()
             if other is not table:
                 return f"{text} FROM {other.name} WHERE {other.name}.id = {table.name}.id"
         if self.source.random() < 0.9:
@@ -309,6 +322,12 @@ class RandomStatements:
 
     def delete(self) -> str:
         table = self.pick()
+        other = self.pick()
+        if other is not table and self.source.random() < 0.3:
+            joined = self.expression("bool", self.columns_of(other, "o"), 1)
+            return (
+                f"DELETE FROM {table.name} USING {other.name} o WHERE {table.name}.id = o.id AND o.id > 70 AND {joined}"
+            )
         test = self.source.choice(("id = 5", f"id > 80 AND {self.expression('bool', self.columns_of(table), 1)}"))
         return f"DELETE FROM {table.name} WHERE {test}{self.returning(table)}"
 
@@ -444,6 +463,23 @@ QUERIES: tuple[Callable[[RandomStatements], str], ...] = (
     RandomStatements.compound,
     RandomStatements.rows_select,
     RandomStatements.catalog_select,
+    RandomStatements.distinct_select,
+    RandomStatements.rolled_select,
+    RandomStatements.framed_select,
+    RandomStatements.function_select,
+    RandomStatements.recursive_select,
+    RandomStatements.layered_select,
+    RandomStatements.layered_select,
+)
+CHANGES: tuple[Callable[[RandomStatements], str], ...] = (
+    RandomStatements.insert,
+    RandomStatements.insert,
+    RandomStatements.insert,
+    RandomStatements.update,
+    RandomStatements.update,
+    RandomStatements.delete,
+    RandomStatements.merge,
+    RandomStatements.changing_select,
 )
 DEFINITIONS: tuple[Callable[[RandomStatements], str], ...] = (
     RandomStatements.create_table,

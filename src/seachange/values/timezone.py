@@ -12,9 +12,14 @@ from contextvars import ContextVar
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from seachange import errors
+
 UTC = "UTC"
 _UTC_NAMES = frozenset({"utc", "gmt", "etc/utc", "zulu", "z", "local", "+00:00"})
 _HOURS = re.compile(r"[+-]?[0-9]{1,2}")
+# As POSIX writes offsets: positive ones are west of Greenwich.
+_OFFSET = re.compile(r"(?:[a-z]{3,}|<[^>]*>)?([+-][0-9]{1,2})(?::([0-9]{2}))?", re.IGNORECASE)
+_EAST = re.compile(r"interval ([+-]?[0-9]{1,2})(?::([0-9]{2}))? (?:hour to minute|hour)", re.IGNORECASE)
 # Other forms of the same files, with leap seconds or POSIX rules.
 _UNWANTED = ("posix/", "right/", "localtime", "posixrules", "factory")
 
@@ -47,18 +52,30 @@ def find_zone(name: str) -> dt.tzinfo:
 def check_zone(text: str) -> str:
     """The name of a zone in the tz database, or of a number of hours east of UTC; raises ValueError.
 
-    >>> check_zone("europe/berlin"), check_zone("-7"), check_zone("gmt")
-    ('Europe/Berlin', 'Etc/GMT+7', 'UTC')
+    >>> check_zone("europe/berlin"), check_zone("-7"), check_zone("gmt"), check_zone("+02:00")
+    ('Europe/Berlin', 'Etc/GMT+7', 'UTC', 'Etc/GMT+2')
     """
     text = text.strip()
     if text.lower() in _UTC_NAMES:
         return UTC
-    if _HOURS.fullmatch(text):
-        # The names of these zones count hours west.
-        text = f"Etc/GMT{-int(text):+d}" if int(text) else UTC
     found = _zones().get(text.lower())
-    if found is None:
+    if found is not None:
+        return found
+    if _HOURS.fullmatch(text):
+        return _hours_west(-int(text))
+    east, west = _EAST.fullmatch(text), _OFFSET.fullmatch(text)
+    offset = east or west
+    if offset is None:
         raise ValueError(text)
+    if int(offset[2] or 0):
+        raise errors.FeatureNotSupported(feature="a time zone of a part of an hour", instead="Name the zone.")
+    return _hours_west(int(offset[1]) if east is None else -int(offset[1]))
+
+
+def _hours_west(hours: int) -> str:
+    found = _zones().get(f"etc/gmt{hours:+d}") if hours else UTC
+    if found is None:
+        raise ValueError(hours)
     return found
 
 

@@ -37,7 +37,6 @@ def test_grant_and_revoke_are_read(text, statement, tag):
     ("text", "expected"),
     [
         ("grant select (a) on t to r", "0A000"),
-        ("grant select on t to current_user", "0A000"),
         ("grant select on t to r granted by s", "0A000"),
         ("grant execute on function f to r", "0A000"),
         ("grant usage on language l to r", "0A000"),

@@ -68,7 +68,7 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             _begin(session, statement)
             return Result("BEGIN")
         case statements.Commit() | statements.Rollback():
-            return _finish(session, isinstance(statement, statements.Commit))
+            return _finish(session, isinstance(statement, statements.Commit), statement.chain)
         case statements.Savepoint() | statements.ReleaseSavepoint() | statements.RollbackToSavepoint():
             return _run_savepoint(session, statement)
         case statements.SetTransaction():
@@ -129,7 +129,13 @@ def _begin(session: SessionState, statement: statements.Begin) -> None:
         _set_transaction(session, statements.SetTransaction(statement.isolation, statement.read_only))
 
 
-def _finish(session: SessionState, commit: bool) -> Result:
+def _finish(session: SessionState, commit: bool, chain: bool) -> Result:
+    if chain:
+        _check_block(session, f"{'COMMIT' if commit else 'ROLLBACK'} AND CHAIN")
+        isolation, read_only = session.settings.isolation, session.read_only
+        result = _finish(session, commit, chain=False)
+        session.begin(isolation, read_only)
+        return result
     if session.status is TransactionStatus.IDLE:
         session.notices.append("there is no transaction in progress")
         return Result("COMMIT" if commit else "ROLLBACK")
@@ -254,11 +260,16 @@ def _run_cursor(session: SessionState, statement: statements.CursorStatement, va
 def _show(session: SessionState, statement: statements.ShowSetting) -> Result:
     if statement.name is not None:
         # Outside of a block it is what the next one will have.
-        is_next = statement.name == "transaction_isolation" and session.status is TransactionStatus.IDLE
-        rows: list[tuple[str, ...]] = [
-            (session.settings.get("default_transaction_isolation" if is_next else statement.name),)
-        ]
+        rows: list[tuple[str, ...]] = [(_value(session, statement.name),)]
         return Result("SHOW", (table_column(statement.name, TEXT),), rows, 1)
     columns = tuple(table_column(name, TEXT) for name in ("name", "setting", "description"))
     listed: list[tuple[str, ...]] = list(session.settings.show())
     return Result("SHOW", columns, listed, len(listed))
+
+
+def _value(session: SessionState, name: str) -> str:
+    if name == "transaction_read_only":
+        return "on" if session.read_only else "off"
+    # Outside of a block it is what the next one will have.
+    is_next = name == "transaction_isolation" and session.status is TransactionStatus.IDLE
+    return session.settings.get("default_transaction_isolation" if is_next else name)

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.values.types import SqlType
+
+
+class SessionRole(StrEnum):
+    """In place of the name of a role: one that the session has."""
+
+    CURRENT_USER = "current_user"
+    CURRENT_ROLE = "current_role"
+    SESSION_USER = "session_user"
+
 
 # Of every kind of object.
 

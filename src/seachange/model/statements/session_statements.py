@@ -27,12 +27,14 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    pass
+    """`chain`: another block with the same modes begins at once."""
+
+    chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    pass
+    chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

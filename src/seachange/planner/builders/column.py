@@ -67,8 +67,11 @@ def check_case(draft: Draft, table_id: TableId, name: str) -> None:
             )
 
 
-def define_column(draft: Draft, table_id: TableId, definition: statements.ColumnDefinition) -> ColumnId:
-    """Adds a column with all its parts; where its values are in no file, the rows are rewritten."""
+def define_column(
+    draft: Draft, table_id: TableId, definition: statements.ColumnDefinition, has_all: bool = True
+) -> ColumnId:
+    """Adds a column with all its parts; where its values are in no file, the rows are rewritten. Unless the table
+    `has_all` columns that its expression may use, `define_generated` adds the expression later."""
     column_id = draft.take_column_id(table_id)
     type_ = resolve_type(draft, definition.type)
     text, sequences = bind_default(draft, type_, definition.default)
@@ -89,10 +92,8 @@ def define_column(draft: Draft, table_id: TableId, definition: statements.Column
         elif not computed and not draft.has_no_rows(table_id):
             raise errors.NotNullViolation(column=definition.name, relation=draft.name_of(table_id))
         draft.add(required)
-    if definition.generated is not None:
-        refuse_computed_enum(type_, "a generated value")
-        bound = bind_generated(draft, table_id, column_id, definition.generated)
-        draft.add(elements.ColumnGenerated(table_id, column_id, bound))
+    if definition.generated is not None and has_all:
+        define_generated(draft, table_id, column_id, definition.generated)
     for setting, value in definition.settings:
         draft.add(COLUMN_SETTINGS[setting](table_id, column_id, value))
     if definition.identity is not None:
@@ -104,6 +105,14 @@ def define_column(draft: Draft, table_id: TableId, definition: statements.Column
         if definition.generated is None and definition.up is None and not draft.has_no_rows(table_id):
             draft.drawn.add(table_id)
     return column_id
+
+
+def define_generated(
+    draft: Draft, table_id: TableId, column_id: ColumnId, expression: statements.ExpressionDefinition
+) -> None:
+    refuse_computed_enum(draft.column_type(table_id, column_id).type, "a generated value")
+    bound = bind_generated(draft, table_id, column_id, expression)
+    draft.add(elements.ColumnGenerated(table_id, column_id, bound))
 
 
 def is_computed(definition: statements.ColumnDefinition) -> bool:

@@ -76,14 +76,25 @@ def bind_generated(
 ) -> Expression:
     """The expression of a stored generated column, which must not wait for another to be generated."""
     bound = bind_expression(draft, table_id, definition.pieces, definition.columns)
-    for used in bound.columns:
-        if used == column_id or draft.select(elements.ColumnGenerated, table_id=table_id, column_id=used):
-            name = draft.column_name(table_id, used)
-            raise errors.InvalidObjectDefinition(
-                detail=f'cannot use generated column "{name}" in the expression of a generated column: '
-                "write its expression instead"
-            )
+    if column_id in bound.columns:
+        raise _of_generated(draft, table_id, column_id)
+    check_generated(draft, table_id, bound.columns)
     return bound
+
+
+def check_generated(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> None:
+    """Of the columns that a generated one is made of none may be generated."""
+    for used in columns:
+        if draft.select(elements.ColumnGenerated, table_id=table_id, column_id=used):
+            raise _of_generated(draft, table_id, used)
+
+
+def _of_generated(draft: Draft, table_id: TableId, column_id: ColumnId) -> errors.Error:
+    name = draft.column_name(table_id, column_id)
+    return errors.InvalidObjectDefinition(
+        detail=f'cannot use generated column "{name}" in the expression of a generated column: '
+        "write its expression instead"
+    )
 
 
 def bind_default(draft: Draft, type_: SqlType, default: Default | None) -> tuple[str | None, tuple[DescriptorId, ...]]:

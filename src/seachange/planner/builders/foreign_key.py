@@ -25,6 +25,13 @@ _FAMILIES: tuple[frozenset[Kind], ...] = (
 )
 
 
+# Types whose values PostgreSQL compares with one another; keys are compared by their bytes.
+_COMPARED: tuple[frozenset[Kind], ...] = (
+    INTEGERS | {Kind.NUMERIC, Kind.REAL, Kind.DOUBLE},
+    frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}),
+)
+
+
 def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition, taken: Container[str]) -> None:
     parent_id = draft.table(rule.parent)
     if is_temporary(draft.schema_named(parent_id)) is not is_temporary(draft.schema_named(table_id)):
@@ -121,6 +128,11 @@ def check_comparable(draft: Draft, child: _Column, parent: _Column) -> None:
     one, other = [draft.column_type(*column).type for column in (child, parent)]
     if not _is_comparable(one, other):
         names = [draft.column_name(*column) for column in (child, parent)]
+        if any(one.kind in family and other.kind in family for family in _COMPARED):
+            raise errors.FeatureNotSupported(
+                feature=f'a foreign key between column "{names[0]}" of type {one} and "{names[1]}" of type {other}',
+                instead="Give both columns the same type.",
+            )
         raise errors.DatatypeMismatch(
             detail=f'key columns "{names[0]}" of type {one} and "{names[1]}" of type {other} are incompatible'
         )

@@ -11,9 +11,10 @@ from seachange.model.change.targets import Goal
 from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import CreateTable, KeyDefinition, TruncateTables
-from seachange.planner.builders.column import check_case, define_column
+from seachange.planner.builders.column import check_case, define_column, define_generated
 from seachange.planner.builders.constraint import add_rule
 from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.expression import check_generated
 from seachange.planner.builders.index import build_key, key_columns, name_key
 from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.builders.primary_key import require_not_null
@@ -40,7 +41,12 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
         if draft.select(elements.ColumnName, table_id=table_id, name=definition.name):
             raise errors.DuplicateColumn(name=definition.name)
         check_case(draft, table_id, definition.name)
-        define_column(draft, table_id, definition)
+        define_column(draft, table_id, definition, has_all=False)
+    generated = [(column.name, column.generated) for column in statement.columns if column.generated is not None]
+    for column, expression in generated:
+        define_generated(draft, table_id, draft.column(table_id, column), expression)
+    for _, expression in generated:
+        check_generated(draft, table_id, [draft.column(table_id, name) for name in expression.columns])
     _add_primary(draft, table_id, statement.primary_key)
     for key in statement.unique:
         build_key(draft, table_id, key)

@@ -19,7 +19,7 @@ from seachange.sql.bind.conversions import check_cast
 from seachange.sql.bind.expressions import WRAPPERS, BindNode, Expressions, parameter_number
 from seachange.sql.bind.names import is_call
 from seachange.sql.bind.overloads import Chosen, NoMatch, choose_function, common_type
-from seachange.sql.bind.scope import NameScope, NoCatalog
+from seachange.sql.bind.scope import SYSTEM_COLUMNS, NameScope, NoCatalog
 from seachange.sql.bind.sorting import bind_order
 from seachange.sql.bind.types import (
     BIGINT,
@@ -137,6 +137,8 @@ def _column(found: Expressions, node: exp.Expr, scope: NameScope) -> BoundType |
 
 
 def _undefined_column(source: str, name: str, scope: NameScope) -> errors.Error:
+    if name in SYSTEM_COLUMNS and (not source or scope.has_source(source)):
+        return errors.FeatureNotSupported(feature=f"system column {name}", instead="Name the row by its key.")
     if not source:
         return errors.UnresolvedColumn(detail=f'column "{name}" does not exist')
     if scope.has_source(source):

@@ -160,6 +160,11 @@ def _bind_select(found: Expressions, query: exp.Select, scope: NameScope) -> Col
     for item in query.expressions:
         found_columns = _item(found, item, inner)
         columns = None if columns is None or found_columns is None else [*columns, *found_columns]
+    for window in query.args.get("windows") or ():
+        for item in window.args.get("partition_by") or ():
+            found.bind(item, inner)
+        if window.args.get("order") is not None:
+            bind_order(found, window.args["order"].expressions, inner)
     for key, place in (("where", "WHERE"), ("having", "HAVING")):
         if query.args.get(key) is not None:
             found.bind_condition(query.args[key].this, inner, place)

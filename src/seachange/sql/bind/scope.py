@@ -10,7 +10,9 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.bind.types import RECORD, BoundType
 
 # Every table has them, but they are not listed.
-_SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "user", "default"})
+SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax"})
+# What is no column of a table that exists.
+_OTHER_NAMES: Final = frozenset({"tableoid", "oid", "user", "default"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class NameScope:
                 if is_open or name in {column.name for column in each.columns or ()}:
                     return False
             scope = scope.parent
-        return name not in _SYSTEM_COLUMNS
+        return name not in _OTHER_NAMES
 
     def has_source(self, name: str) -> bool:
         return self.find_source(name) is not None

@@ -31,13 +31,13 @@ def bind_definitions(statement: statements.DdlStatement, port: TransactionPort) 
     catalog = PortCatalog(port)
     match statement:
         case statements.CreateTable():
-            binder = _Binder(RowCatalog(_defined(statement.columns, catalog), catalog))
+            binder = _Binder(RowCatalog(_defined(statement.columns, catalog), catalog, statement.table.name))
             return replace(statement, columns=binder.columns(statement.columns), rules=binder.rules(statement.rules))
         case statements.CreateIndex():
             known = _known(statement.table, port)
             if known is None:
                 return statement
-            binder = _Binder(RowCatalog(known, catalog))
+            binder = _Binder(RowCatalog(known, catalog, statement.table.name))
             keys = tuple(key if isinstance(key, str) else binder.bind(key) for key in statement.columns)
             return replace(statement, columns=keys, where=binder.bind(statement.where))
         case statements.CreateView():
@@ -78,9 +78,10 @@ def _bind_actions(
     added = [action.column for action in statement.actions if isinstance(action, statements.AddColumn)]
     changed = {action.name for action in statement.actions if isinstance(action, statements.AlterColumnType)}
     now = [replace(column, type=None) if column.name in changed else column for column in before]
-    old = _Binder(RowCatalog(before, catalog))
-    new = _Binder(RowCatalog([*now, *_defined(added, catalog)], catalog))
-    left = _Binder(RowCatalog(_left(before, statement, added, catalog), catalog))
+    name = statement.table.name
+    old = _Binder(RowCatalog(before, catalog, name))
+    new = _Binder(RowCatalog([*now, *_defined(added, catalog)], catalog, name))
+    left = _Binder(RowCatalog(_left(before, statement, added, catalog), catalog, name))
     return replace(statement, actions=tuple(_bind_action(action, old, new, left) for action in statement.actions))
 
 

@@ -31,6 +31,7 @@ from seachange.sql.change.object_access import check_plan
 from seachange.sql.change.own_changes import needs_own_work
 from seachange.sql.change.past_schema import with_past
 from seachange.sql.change.privilege_checks import check_needs
+from seachange.sql.change.session_names import resolve_session_names
 from seachange.sql.change.shapes import explain_shapes
 from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.change.type_checks import verify_checks
@@ -90,7 +91,8 @@ def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
 
 
 def _resolved(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
-    return [resolve_time_functions(expanded, port) for expanded in expand_likes(statement, port)]
+    named = resolve_session_names(statement, port)
+    return [resolve_time_functions(expanded, port) for expanded in expand_likes(named, port)]
 
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[ChangePlan, KnownSchema]:

@@ -34,7 +34,7 @@ from seachange.sql.translate.casts import translate_casts
 from seachange.sql.translate.function_map import map_functions
 from seachange.sql.translate.guard import check_text, check_tree
 from seachange.sql.translate.json_operators import translate_json
-from seachange.sql.translate.mapped.aggregates import gather_documents, guard_filtered
+from seachange.sql.translate.mapped.aggregates import gather_documents, guard_filtered, join_by_values
 from seachange.sql.translate.networks import note_networks, translate_networks
 from seachange.sql.translate.quantified import join_long_lists, match_patterns, translate_quantifiers
 from seachange.sql.translate.result_types import declare_results
@@ -251,6 +251,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     translate_catalog_calls,
     declare_results,
     gather_documents,
+    join_by_values,
     translate_networks,
     match_patterns,
     map_functions,

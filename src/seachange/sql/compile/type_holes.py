@@ -102,8 +102,8 @@ def _replace(pairs: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
 
 
 def _cut_labels(tree: exp.Expr, holes: list[TypeHole]) -> None:
-    """Constants that have got an enum type from their places."""
-    for node in list(tree.find_all(exp.Literal, exp.Parameter)):
+    """Constants that have got an enum type from their places, and texts that are values of one."""
+    for node in list(tree.find_all(exp.Literal, exp.Parameter, exp.Anonymous)):
         type_ = node.meta_get(BECOMES)
         declared = type_.declared if isinstance(type_, BoundType) else None
         if declared is None:

@@ -21,6 +21,7 @@ from seachange.sql.ddl.expression import DEFAULT, GENERATED, UP, compile_express
 from seachange.sql.ddl.sequence import INTEGERS, read_identity
 from seachange.sql.text.names import read_collation, read_column_type
 from seachange.sql.text.tokens import Reader, TokenKind
+from seachange.values.array_text import show_array
 from seachange.values.types import KIND_BY_ALIAS, Kind, SqlType
 
 _SERIALS: dict[str, Kind] = {
@@ -281,6 +282,8 @@ def _take_literal(reader: Reader) -> ConstantDefault | None:
         return ConstantDefault(reader.next().text, quoted=True)
     if word.kind is not TokenKind.WORD:
         return None
+    if reader.at("array"):
+        return _take_array(reader)
     if word.text in _WORDS:
         return _WORDS[reader.next().text]
     following = reader.peek(1)
@@ -288,3 +291,19 @@ def _take_literal(reader: Reader) -> ConstantDefault | None:
         kind = KIND_BY_ALIAS[reader.next().text]
         return ConstantDefault(reader.next().text, quoted=True, read_as=SqlType(kind) if kind in _TIMES else None)
     return None
+
+
+def _take_array(reader: Reader) -> ConstantDefault | None:
+    """ARRAY['a', 'b']: the same as its text. None if it is computed."""
+    reader.expect("array")
+    items: list[str] = []
+    if not reader.take_symbol("["):
+        return None
+    while not reader.take_symbol("]"):
+        word = reader.peek()
+        if word is None or word.kind is not TokenKind.STRING or _take_casts(reader):
+            return None
+        items.append(reader.string())
+        if not reader.take_symbol(",") and not reader.at_symbol("]"):
+            return None
+    return ConstantDefault(show_array(items), quoted=True)

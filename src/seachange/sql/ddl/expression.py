@@ -94,6 +94,7 @@ class RowCatalog:
 
     known: Sequence[BoundColumn]
     types: BindCatalog
+    table: str = "row"
 
     def columns(self, schema: str | None, name: str) -> Columns:
         return self.known
@@ -155,8 +156,12 @@ def compile_expression(
 
 def _note_types(select: exp.Select, use: Use, row: RowCatalog) -> None:
     """Binds the expression as one over the columns of a row."""
-    select.set("from_", exp.From(this=exp.to_table("row")))
+    table = exp.Table(this=exp.to_identifier(row.table, quoted=True))
+    select.set("from_", exp.From(this=table))
     bound_tree = fold_names(select)
+    for column in select.find_all(exp.Column):
+        if column.table not in ("", row.table):
+            raise errors.UnresolvedTable(detail=f'missing FROM-clause entry for table "{column.table}"')
     found = bind_tree(bound_tree, row).found
     if use in (CHECK, PREDICATE):
         condition = select.expressions[0]
@@ -181,10 +186,15 @@ def _parse(text: str, use: Use) -> exp.Expr:
 
 def _without_cast(tree: exp.Expr, target: ColumnType | None) -> exp.Expr:
     value = tree.this
-    while isinstance(target, UserType) and isinstance(value, exp.Cast) and user_type(value.to) == target.name:
+    while isinstance(target, UserType) and isinstance(value, exp.Cast) and user_type(_element(value.to)) == target.name:
         value = value.this.unnest()
         tree.set("this", value)
     return tree
+
+
+def _element(type_: exp.DataType) -> exp.DataType:
+    is_list = type_.is_type(exp.DType.ARRAY) and len(type_.expressions) == 1
+    return type_.expressions[0] if is_list else type_
 
 
 def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
@@ -225,10 +235,7 @@ def _cut_columns(select: exp.Expr, use: Use) -> list[str]:
             raise errors.FeatureNotSupported(
                 feature=f'column "{column.name}" in {use.name}', instead="Use a generated column."
             )
-        if column.table:
-            raise errors.FeatureNotSupported(
-                feature=f"a column with the name of its table in {use.name}", instead="Omit the table name."
-            )
+        # That the name before it is that of the table is found out when the expression is bound.
         columns.append(folded(column.this))
         column.replace(exp.column(f"{_GAP}c{len(columns) - 1}{_GAP}", quoted=True))
     return columns

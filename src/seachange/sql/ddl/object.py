@@ -5,13 +5,13 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import ChangeOwner, DropObjects, MoveObject, RenameObject, RevertChange
+from seachange.model.statements import ChangeOwner, DropObjects, MoveObject, RenameObject, RevertChange, SessionRole
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
 # Kinds that are not in a schema.
 _TOP = frozenset({ObjectKind.DATABASE, ObjectKind.SCHEMA})
-SESSION_ROLES = ("current_user", "current_role", "session_user")
+SESSION_ROLES = tuple(SessionRole)
 
 
 def read_object_name(reader: Reader, kind: ObjectKind) -> RelationName:
@@ -19,10 +19,8 @@ def read_object_name(reader: Reader, kind: ObjectKind) -> RelationName:
 
 
 def read_role(reader: Reader) -> str:
-    if any(reader.at(word) for word in SESSION_ROLES):
-        word = reader.next().text.upper()
-        raise errors.FeatureNotSupported(feature=f"{word} as the name of a role", instead="Name the role.")
-    return reader.name()
+    word = reader.take_any(*SESSION_ROLES)
+    return SessionRole(word) if word is not None else reader.name()
 
 
 def take_cascade(reader: Reader) -> bool:

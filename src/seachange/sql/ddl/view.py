@@ -18,7 +18,7 @@ from seachange.sql.duck.sequence_calls import plain_names, sequences_named
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.scope import is_cte_reference
 from seachange.sql.text.tokens import Reader, split_script
-from seachange.sql.text.tree import parse_tree, take_databases
+from seachange.sql.text.tree import parse_tree
 from seachange.sql.translate.guard import check_tree
 
 _QUERY_WORDS = ("select", "with", "values", "table")
@@ -69,8 +69,6 @@ def _parse_query(query: str) -> exp.Expr:
         raise errors.SyntaxProblem(detail="a view requires a query")
     if tree.find(exp.Parameter, exp.Placeholder):
         raise errors.SyntaxProblem(detail="a view cannot have parameters")
-    if take_databases(tree):
-        raise errors.FeatureNotSupported(feature="the name of a database in a view", instead="Leave it out.")
     check_tree(plain_names(tree))
     return fold_names(tree)
 

@@ -55,9 +55,14 @@ def plain_names(tree: exp.Expr) -> exp.Expr:
     """'s'::regclass is a name, which the functions take."""
     for call in list(find_calls(tree)):
         for argument in list(call.expressions[:1]):
-            if isinstance(argument, exp.Cast) and argument.to.sql().lower() == "regclass":
-                argument.replace(argument.this.copy())
+            inner = argument.this if isinstance(argument, exp.Cast) and _casts_to(argument, "oid") else argument
+            if isinstance(inner, exp.Cast) and _casts_to(inner, "regclass"):
+                argument.replace(inner.this.copy())
     return tree
+
+
+def _casts_to(cast: exp.Cast, name: str) -> bool:
+    return cast.to.sql("postgres").lower() == name
 
 
 def sequences_named(tree: exp.Expr) -> tuple[RelationName, ...]:

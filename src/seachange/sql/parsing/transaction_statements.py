@@ -6,11 +6,13 @@ from seachange import errors
 from seachange.model import statements
 from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
 from seachange.model.relation import RelationName
+from seachange.sql.settings.setting_checks import check_boolean
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.setting_words import read_assignment, read_setting_name, read_value
 from seachange.sql.text.tokens import Reader
 
 _NOISE = ("work", "transaction")
+_READ_ONLY = "transaction_read_only"
 
 
 def read_begin(reader: Reader) -> statements.Begin:
@@ -49,16 +51,14 @@ def _read_isolation(reader: Reader) -> Isolation:
 
 
 def read_commit(reader: Reader) -> statements.Commit:
-    _read_end(reader)
-    return statements.Commit()
+    return statements.Commit(_read_end(reader))
 
 
 def read_rollback(reader: Reader) -> statements.Rollback | statements.RollbackToSavepoint:
     reader.take_any(*_NOISE)
     if reader.take("to"):
         return statements.RollbackToSavepoint(_read_savepoint(reader))
-    _read_end(reader)
-    return statements.Rollback()
+    return statements.Rollback(_read_end(reader))
 
 
 def read_savepoint(reader: Reader) -> statements.Savepoint:
@@ -76,12 +76,13 @@ def _read_savepoint(reader: Reader) -> str:
     return reader.name()
 
 
-def _read_end(reader: Reader) -> None:
+def _read_end(reader: Reader) -> bool:
+    """Whether AND CHAIN follows."""
     reader.take_any(*_NOISE)
-    if reader.take("and", "chain"):
-        raise errors.FeatureNotSupported(feature="AND CHAIN", instead="Use BEGIN.")
+    chain = reader.take("and", "chain")
     reader.take("and", "no", "chain")
     reader.expect_end()
+    return chain
 
 
 def read_set(reader: Reader) -> statements.SetSetting | statements.SetTransaction | statements.SetConstraints:
@@ -95,6 +96,11 @@ def read_set(reader: Reader) -> statements.SetSetting | statements.SetTransactio
     if reader.take("transaction"):
         return statements.SetTransaction(*_read_modes(reader))
     name, value = read_assignment(reader)
+    if name == _READ_ONLY:
+        try:
+            return statements.SetTransaction(read_only=value is not None and check_boolean(value) == "on")
+        except ValueError:
+            raise errors.InvalidSetting(name=name, value=value) from None
     return statements.SetSetting(name, value, scope == "local")
 
 

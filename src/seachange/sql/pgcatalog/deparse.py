@@ -20,6 +20,7 @@ from seachange.model.schema.expression import Expression
 from seachange.model.schema.objects import EnumType, View
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.states import State
+from seachange.sql.pgcatalog.documents import name_operators
 from seachange.sql.pgcatalog.facts import Facts, Relation, quote_name, type_name
 from seachange.sql.translate.mapped.trees import FUNCTION_NAMES
 from seachange.sql.translate.result_types import drop_declared
@@ -148,6 +149,10 @@ def _spell_out(holder: exp.Expr) -> None:
     """Rewrites BETWEEN and IN as comparisons, and our functions as PostgreSQL's."""
     drop_guards(holder)
     drop_declared(holder)
+    name_operators(holder)
+    for quotient in holder.find_all(exp.Div):
+        # PostgreSQL's own division.
+        quotient.set("typed", True)
     # An integer that DuckDB has to be told is one.
     for cast in [c for c in holder.find_all(exp.Cast) if c.to.is_type(exp.DType.INT) and c.this.is_int]:
         cast.replace(cast.this.copy())
@@ -241,7 +246,7 @@ _WORDS: Final = (
     (re.compile(r" LIKE "), " ~~ "),
 )
 _SPELLINGS: Final = (
-    (re.compile(r"CAST\(('(?:[^']|'')*'|\([^()]*\)|[\w\"]+) AS ([A-Za-z ]+(?:\([0-9, ]+\))?)\)"), r"\1::\2"),
+    (re.compile(r"CAST\(('(?:[^']|'')*'|\([^()]*\)|[\w\"]+) AS ([A-Za-z ]+(?:\([0-9, ]+\))?(?:\[\])?)\)"), r"\1::\2"),
     (re.compile(r"::([A-Z]+(?: PRECISION)?)\b"), None),
 )  # fmt: skip
 _TYPE_SPELLINGS: Final = {

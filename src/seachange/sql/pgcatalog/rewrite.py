@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from seachange import errors
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG_CATALOG
+from seachange.sql.text.scope import is_cte_reference
 from seachange.sql.translate.guard import REGISTERED_TYPES
 from seachange.storage.duck_functions import PREFIX
 
@@ -88,17 +89,42 @@ def show_vectors(tree: exp.Expr) -> exp.Expr:
 
 
 def _name_catalogs(tree: exp.Expr) -> None:
-    """`tableoid` of a catalog relation is that relation's OID."""
-    wanted = [column for column in tree.find_all(exp.Column) if column.name.lower() == "tableoid" and column.table]
-    if not wanted:
-        return
-    sources = {table.alias_or_name.lower(): table.name.lower() for table in tree.find_all(exp.Table)}
+    """`tableoid` is the OID of the relation."""
+    wanted = [column for column in tree.find_all(exp.Column) if column.name.lower() == "tableoid"]
     for column in wanted:
-        oid = CATALOG_OIDS.get(sources.get(column.table.lower(), ""))
-        if oid is not None:
-            number = exp.Literal.number(oid)
+        number = _oid_of(_source_of(column))
+        if number is not None:
             in_list = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
             column.replace(exp.alias_(number, "tableoid") if in_list else number)
+
+
+def _source_of(column: exp.Column) -> exp.Table | None:
+    """The relation that it is a column of."""
+    query = column.find_ancestor(exp.Select)
+    while query is not None:
+        from_ = query.args.get("from_")
+        sources = [from_.this if from_ is not None else None, *(j.this for j in query.args.get("joins") or ())]
+        named = [each for each in sources if each is not None and column.table in ("", each.alias_or_name)]
+        if named:
+            only = named[0]
+            is_plain = isinstance(only, exp.Table) and len(named) == 1 and not is_cte_reference(only)
+            return only if is_plain and isinstance(only.this, exp.Identifier) else None
+        query = query.find_ancestor(exp.Select)
+    return None
+
+
+def _oid_of(table: exp.Table | None) -> exp.Expr | None:
+    if table is None:
+        return None
+    oid = CATALOG_OIDS.get(table.name.lower())
+    if oid is not None and table.db in ("", PG_CATALOG):
+        return exp.Literal.number(oid)
+    query = table.find_ancestor(exp.Select)
+    if query is not None and any(join.side for join in query.args.get("joins") or ()):
+        raise errors.FeatureNotSupported(feature="tableoid in an outer join", instead="Compare a column of the key.")
+    names = [part for part in (table.args.get("db"), table.this) if part is not None]
+    name = ".".join(exp.to_identifier(part.name, quoted=True).sql("postgres") for part in names)
+    return exp.Anonymous(this="regclassin", expressions=[exp.Literal.string(name)])
 
 
 def _plain_call(dot: exp.Dot) -> None:

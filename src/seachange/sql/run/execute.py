@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlglot import exp
 
@@ -31,6 +31,7 @@ from seachange.sql.change.create_as import run_create_as
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.roles import run_role
 from seachange.sql.change.schema_change import run_ddl
+from seachange.sql.change.session_names import resolve_session_names
 from seachange.sql.change.shapes import run_shape, shape_tag
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import Argument, read_operand
@@ -63,7 +64,6 @@ SHARED_CHARS_MAX = 1_000
 # How many lists of parameter types of one text have plans.
 _TYPED_MAX = 16
 _SHARED = ("select", "insert", "update", "delete")
-T = TypeVar("T")
 
 
 class Prepared:
@@ -382,7 +382,7 @@ def run_statement(
             return run_explain(prepared.parsed, port, duck, values)
         if isinstance(prepared.parsed, RoleStatement):
             run = partial(run_ddl, text=prepared.text, port=port, duck=duck, notices=notices)
-            return run_role(prepared.parsed, port, run, notices)
+            return run_role(resolve_session_names(prepared.parsed, port), port, run, notices)
         if isinstance(prepared.parsed, ShapeStatement):
             return run_shape(prepared.parsed, port, notices)
         if isinstance(prepared.parsed, CreateTemporary):
@@ -407,7 +407,7 @@ def _run_definition(
     if isinstance(statement, CreateView) and statement.name.schema is None and _reads_temporary(statement, port):
         notices.append(f'view "{statement.name}" will be a temporary view')
         statement = replace(statement, name=RelationName(OWN_SCHEMA, statement.name.name))
-    statement = localize(statement, port.statement.temporary_schema)
+    statement = resolve_session_names(statement, port)
     if isinstance(statement, CreateTableAs):
         return run_create_as(statement, port, duck, notices)
     first, *others = expand_likes(statement, port)
@@ -485,21 +485,3 @@ def _is_within(name: RelationName, schema: str, port: TransactionPort) -> bool:
         return port.names.relation(name.schema, name.name).schema == schema
     except errors.UndefinedTable:
         return False
-
-
-def localize(statement: T, schema: str | None) -> T:
-    """The statement with `pg_temp` replaced by that schema."""
-    return statement if schema is None else _localize(statement, schema)
-
-
-def _localize(value: Any, schema: str) -> Any:
-    if isinstance(value, RelationName):
-        return RelationName(schema, value.name) if value.schema == OWN_SCHEMA else value
-    if isinstance(value, tuple):
-        changed = tuple(_localize(item, schema) for item in value)
-        return value if all(a is b for a, b in zip(value, changed, strict=True)) else changed
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = {f.name: (getattr(value, f.name), _localize(getattr(value, f.name), schema)) for f in fields(value)}
-        changes = {name: new for name, (old, new) in parts.items() if new is not old}
-        return replace(value, **changes) if changes else value
-    return value

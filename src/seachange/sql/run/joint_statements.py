@@ -35,12 +35,13 @@ from seachange.sql.change.own_changes import is_own_work
 from seachange.sql.change.privilege_checks import check_needs
 from seachange.sql.change.running_changes import check_change
 from seachange.sql.change.schema_change import TableSizes, fresh_ids, refuse_unfit, takes_job
+from seachange.sql.change.session_names import resolve_session_names
 from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
 from seachange.sql.query.databases import check_named_databases, descriptors_of, tables_of
-from seachange.sql.run.execute import Prepared, localize
+from seachange.sql.run.execute import Prepared
 
 # The classes of errors that one of the statements causes: what is not supported, values, constraints, names and rights.
 # Others are about other transactions, or about the machine.
@@ -102,7 +103,7 @@ def _resolved(prepared: Sequence[Prepared], port: TransactionPort, duck: DuckSes
     notices: list[str] = []
     for each in prepared:
         assert isinstance(each.parsed, CreateIndex | AlterTable)
-        local = localize(each.parsed, port.statement.temporary_schema)
+        local = resolve_session_names(each.parsed, port)
         found.append(resolve_local_times(resolve_time_functions(local, port), port, duck, notices))
     return None if notices else found
 

@@ -9,9 +9,10 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
-from seachange.sql.text.keywords import RESERVED
+from seachange.sql.text.keywords import KEYWORDS, RESERVED
 from seachange.sql.text.tokens import DIALECT
 
+_TYPE_TOKENS: Final = frozenset(DIALECT.parser_class.TYPE_TOKENS)
 # The prefix of the column name that replaces `IS NFD NORMALIZED` and similar forms; no other column name contains a
 # space.
 NORMALIZED: Final = "normalized "
@@ -167,15 +168,39 @@ def read_array_names(tokens: list[Token]) -> list[Token]:
 
 
 def read_array_sizes(tokens: list[Token]) -> list[Token]:
-    """x::int[2] becomes x::int[]: the size has no meaning, and is no subscript."""
-    kinds = [token.token_type for token in tokens]
-    sizes = {
-        at
-        for at in range(3, len(tokens) - 1)
-        if kinds[at - 3] is TokenType.DCOLON
-        and (kinds[at - 1], kinds[at], kinds[at + 1]) == (TokenType.L_BRACKET, TokenType.NUMBER, TokenType.R_BRACKET)
-    }
-    return [token for at, token in enumerate(tokens) if at not in sizes]
+    """x::int[2] and x::int ARRAY[2] become x::int[]: the size has no meaning, and is no subscript."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        start = at
+        if found and tokens[at - 1 : at] and _is_type(tokens, at - 1):
+            at += tokens[at].token_type is TokenType.ARRAY
+            sized = [token.token_type for token in tokens[at : at + 3]]
+            at += 3 if sized == [TokenType.L_BRACKET, TokenType.NUMBER, TokenType.R_BRACKET] else 0
+        if at > start:
+            found += [Token(TokenType.L_BRACKET, "["), Token(TokenType.R_BRACKET, "]")]
+        else:
+            found.append(tokens[at])
+            at += 1
+    return found
+
+
+def _is_type(tokens: list[Token], at: int) -> bool:
+    """Whether the token is the last one of the type of a cast, which may have modifiers."""
+    if tokens[at].token_type is TokenType.R_PAREN:
+        while at > 0 and tokens[at].token_type is not TokenType.L_PAREN:
+            at -= 1
+        at -= 1
+    return at > 1 and (tokens[at - 1].token_type is TokenType.DCOLON or tokens[at - 1].text.lower() == "as")
+
+
+def read_type_names(tokens: list[Token]) -> list[Token]:
+    """After :: or AS, a word that is reserved nowhere is a name, though the parser has a use for it elsewhere."""
+    words, found = _words(tokens), list(tokens)
+    for at, word in enumerate(words[1:], 1):
+        if words[at - 1] in ("::", "as") and word in _TYPE_NAMES and words[at - 2 : at - 1] != ["with"]:
+            found[at] = Token(TokenType.VAR, tokens[at].text, start=tokens[at].start, end=tokens[at].end)
+    return found
 
 
 def refuse_current_rows(tokens: list[Token]) -> list[Token]:
@@ -185,6 +210,14 @@ def refuse_current_rows(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
+# Unreserved keywords with a meaning to the parser that is no type.
+_TYPE_NAMES: Final = frozenset(
+    word
+    for word in KEYWORDS["U", True].split()
+    if DIALECT.tokenizer_class.KEYWORDS.get(word.upper(), TokenType.VAR) not in (*_TYPE_TOKENS, TokenType.VAR)
+    and word not in ("materialized", "not")
+)
+
 # By a pattern that a text must contain for the rewrite to apply.
 REWRITES: Final[tuple[tuple[re.Pattern[str], Callable[[list[Token]], list[Token]]], ...]] = (
     (re.compile(r"\bnormalized\b", re.IGNORECASE), read_normal_forms),
@@ -193,7 +226,8 @@ REWRITES: Final[tuple[tuple[re.Pattern[str], Callable[[list[Token]], list[Token]
     (re.compile(r"!~\*?\s*(?:all|any|some)\b", re.IGNORECASE), read_negated_patterns),
     (re.compile(r"@"), read_absolutes),
     (_ARRAY_NAME, read_array_names),
-    (re.compile(r"::\s*\w+\s*\[\s*[0-9]"), read_array_sizes),
+    (re.compile(r"\w\s*\)?\s*(?:\[\s*[0-9]|\barray\b)", re.IGNORECASE), read_array_sizes),
+    (re.compile(rf"(?:::\s*|\bas\s+)(?:{'|'.join(sorted(_TYPE_NAMES))})\b", re.IGNORECASE), read_type_names),
     (re.compile(r"\bwhere\s+current\s+of\b", re.IGNORECASE), refuse_current_rows),
     (re.compile(r"\bgenerate_series\s*\([^;]*'", re.IGNORECASE), read_steps),
     (re.compile(rf"\bas\s+(?:{'|'.join(sorted(RESERVED))})\b", re.IGNORECASE), read_labels),

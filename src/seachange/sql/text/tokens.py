@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import TokenError
@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
 from seachange.runtime.interruption import each
+from seachange.sql.text.keywords import KEYWORDS
 from seachange.sql.text.placeholders import isolate_parameters
 
 # The parser cannot be interrupted, and a longer statement would take seconds. A constant is one word, however long.
@@ -26,6 +27,24 @@ _LEXEME = re.compile(
 )
 
 
+# What sqlglot needs to know of words that are no keywords: types, unnest, and the parts of its longer keywords.
+_NAMED: Final = """
+    bigserial bool bpchar bytea cstring date datemultirange daterange float4 float8 hstore inet int2 int4
+    int4multirange int4range int8 int8multirange int8range jsonb money nummultirange numrange oid point regclass
+    regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype serial
+    smallserial timestamptz timetz tsmultirange tsrange tstzmultirange tstzrange unnest uuid
+"""
+_POSTGRES_WORDS: Final = frozenset(_NAMED.split()).union(*(words.split() for words in KEYWORDS.values()))
+# Longer names are cut.
+_NAME_BYTES_MAX: Final = 63
+_NAMES: Final = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+
+
+def _is_known(keyword: str) -> bool:
+    """Whether PostgreSQL has it: `glob`, `qualify` and others are names there."""
+    return not keyword[0].isalpha() or _POSTGRES_WORDS.issuperset(keyword.lower().split())
+
+
 class _Dialect(Postgres):
     # 1_000 is a number, and not 1 under the name _000.
     NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
@@ -33,6 +52,9 @@ class _Dialect(Postgres):
     class Tokenizer(Postgres.Tokenizer):
         # sqlglot keeps the rest of SHOW, RESET and other commands as one string; we parse it ourselves.
         COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if _is_known(word)
+        }
 
 
 DIALECT = _Dialect()
@@ -121,9 +143,10 @@ def is_complete(script: str) -> bool:
 
 def _tokenize(text: str) -> list[Token]:
     try:
-        return DIALECT.tokenize(text)
+        tokens = DIALECT.tokenize(text)
     except TokenError as error:
         raise _unterminated(text) or errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+    return [_cut_name(token) if len(token.text) * 4 > _NAME_BYTES_MAX else token for token in tokens]
 
 
 # What a text opens and does not close, by the symbols that it leaves behind.
@@ -151,6 +174,14 @@ def _unterminated(text: str) -> errors.SyntaxProblem | None:
             problem.position, problem.statement = start + 1, text
             return problem
     return None
+
+
+def _cut_name(token: Token) -> Token:
+    written = token.text.encode()
+    if token.token_type not in _NAMES or len(written) <= _NAME_BYTES_MAX:
+        return token
+    cut = written[:_NAME_BYTES_MAX].decode(errors="ignore")
+    return Token(token.token_type, cut, start=token.start, end=token.end)
 
 
 def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:

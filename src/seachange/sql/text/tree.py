@@ -15,6 +15,7 @@ from seachange.runtime.interruption import check_interrupt
 from seachange.sql.text.syntax_rewrites import NORMALIZED, rewrite_syntax
 from seachange.sql.text.tokens import DIALECT, RawStatement
 from seachange.values.interval import parse_fields
+from seachange.values.types import NUMERIC_PRECISION_MAX
 
 # The exceptions that sqlglot raises for a missing operand or argument, when it parses and when it generates text.
 INCOMPLETE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -93,11 +94,15 @@ def _check_modifiers(tree: exp.Expr) -> None:
 # The binary digits of float(n).
 _REAL_DIGITS_MAX = 24
 _DOUBLE_DIGITS_MAX = 53
+# PostgreSQL's.
+_NUMERIC_DIGITS_MAX = 1000
 
 
 def _plain_types(tree: exp.Expr) -> None:
-    """float(n) is real or double precision."""
+    """float(n) is real or double precision; in a cast, a numeric of more digits than ours is the largest of ours."""
     for type_ in list(tree.find_all(exp.DataType)):
+        if type_.is_type(exp.DType.DECIMAL) and type_.expressions:
+            _limit_digits(type_)
         if not type_.is_type(exp.DType.DOUBLE, exp.DType.FLOAT) or not type_.expressions:
             continue
         digits = int(type_.expressions[0].name)
@@ -105,6 +110,13 @@ def _plain_types(tree: exp.Expr) -> None:
             raise errors.InvalidParameterValue(detail="precision for type float must be between 1 and 53 bits")
         type_.set("this", exp.DType.FLOAT if digits <= _REAL_DIGITS_MAX else exp.DType.DOUBLE)
         type_.set("expressions", None)
+
+
+def _limit_digits(type_: exp.DataType) -> None:
+    digits, *scale = [int(item.name) for item in type_.expressions]
+    if NUMERIC_PRECISION_MAX < digits <= _NUMERIC_DIGITS_MAX:
+        sizes = [NUMERIC_PRECISION_MAX, *(min(each, NUMERIC_PRECISION_MAX) for each in scale)]
+        type_.set("expressions", [exp.DataTypeParam(this=exp.Literal.number(each)) for each in sizes])
 
 
 # Key of `meta` for the name by which a function was called; sqlglot has one node for several names.
@@ -359,7 +371,7 @@ _MISSING: Final = ("Required keyword", "Expecting")
 
 
 def _parse(raw: RawStatement, tokens: list[Token]) -> exp.Expr:
-    # sqlglot supports GLOB only as an operator and would fail on DuckDB's function before the guard sees it.
+    # sqlglot has an operator for DuckDB's function, and would fail on it before the guard sees it.
     if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
         raise errors.InsufficientPrivilege(detail="function glob may not be called")
     try:

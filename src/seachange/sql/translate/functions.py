@@ -80,6 +80,7 @@ _NETWORKS: Final = """
 """
 _OTHER: Final = """
     current_catalog current_database current_role current_schema current_user current_version session_user
+    enum_first enum_last enum_range
     typeof pg_typeof uuid gen_random_uuid
 """
 

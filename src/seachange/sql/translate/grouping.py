@@ -27,6 +27,8 @@ class Dependent:
     grouped: frozenset[ColumnName]
     named: tuple[ColumnName, ...]
     tables: tuple[tuple[str, str | None, str], ...]
+    # Columns that are grouped by under another name, unless a table has a column of that name.
+    aliased: tuple[tuple[str, ColumnName], ...] = ()
 
 
 def find_dependent(tree: exp.Expr) -> Iterator[tuple[exp.Column, Dependent]]:
@@ -35,12 +37,31 @@ def find_dependent(tree: exp.Expr) -> Iterator[tuple[exp.Column, Dependent]]:
         group = query.args.get("group")
         if group is None or any(value for key, value in group.args.items() if key != "expressions"):
             continue
+        for node in [node for node in group.expressions if isinstance(node, exp.Literal)]:
+            placed = _at_place(query, node)
+            if placed is not None:
+                node.replace(placed)
         columns = [node for node in group.expressions if isinstance(node, exp.Column)]
         grouped = frozenset((column.table, column.name) for column in columns)
         named = tuple(dict.fromkeys(name for name in _named(query) if not _is_grouped(name, grouped)))
         tables = tuple(_tables(query))
         if columns and named and tables:
-            yield columns[0], Dependent(grouped, named, tables)
+            yield columns[0], Dependent(grouped, named, tables, tuple(_aliased(query, grouped)))
+
+
+def _at_place(query: exp.Select, node: exp.Literal) -> exp.Expr | None:
+    """The column that GROUP BY names by its place in the result."""
+    place = int(node.name) - 1 if node.name.isdigit() and not node.is_string else -1
+    if query.is_star or not 0 <= place < len(query.expressions):
+        return None
+    found = query.expressions[place].unalias()
+    return found.copy() if isinstance(found, exp.Column) else None
+
+
+def _aliased(query: exp.Select, grouped: frozenset[ColumnName]) -> Iterator[tuple[str, ColumnName]]:
+    for item in query.expressions:
+        if isinstance(item, exp.Alias) and isinstance(item.this, exp.Column) and ("", item.alias) in grouped:
+            yield item.alias, (item.this.table, item.this.name)
 
 
 def _tables(query: exp.Select) -> Iterator[tuple[str, str | None, str]]:
@@ -71,9 +92,11 @@ def _is_grouped(name: ColumnName, grouped: frozenset[ColumnName]) -> bool:
 def dependent_text(hole: Dependent, find: FindTable) -> str:
     """The columns that depend on those that are grouped by, as they go before them."""
     found: list[str] = []
-    for alias, schema, name in hole.tables:
-        table = find(schema, name)
-        if table is not None and _has_key(table, alias, hole.grouped):
+    tables = [(alias, find(schema, name)) for alias, schema, name in hole.tables]
+    names = {name for _, table in tables if table is not None for name in table.column_by_name}
+    grouped = hole.grouped | {column for alias, column in hole.aliased if alias not in names}
+    for alias, table in tables:
+        if table is not None and _has_key(table, alias, grouped):
             found += [f"{quote(alias)}.{quote(column)}, " for column in _columns(table, alias, hole.named)]
     return "".join(dict.fromkeys(found))
 

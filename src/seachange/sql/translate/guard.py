@@ -18,7 +18,8 @@ from sqlglot.tokenizer_core import TokenType
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.runtime.interruption import each
-from seachange.sql.bind.names import function_name
+from seachange.sql.bind.names import function_name, postgres_name
+from seachange.sql.bind.postgres import functions
 from seachange.sql.text.names import refuse_type
 from seachange.sql.translate.functions import (
     FUNCTIONS,
@@ -129,9 +130,6 @@ def _check_node(node: exp.Expr) -> None:
         raise errors.SyntaxProblem(detail="an empty name")
     if isinstance(node, exp.Variadic):
         _check_variadic(node)
-    if isinstance(node, exp.GroupConcat) and not isinstance(node.args.get("separator"), _CONSTANT):
-        instead = "Put it into the values and use a constant."
-        raise errors.FeatureNotSupported(feature="string_agg with a delimiter that is no constant", instead=instead)
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, _HYPOTHETICAL):
         instead = "Count the rows that sort before the value: count(*) FILTER (WHERE ...)."
         feature = f"the hypothetical-set aggregate {function_name(node.this)}"
@@ -162,10 +160,6 @@ def check_text(sql: str) -> None:
             raise errors.InsufficientPrivilege(detail=f"function {token.text} may not be called")
         if token.token_type is TokenType.SEMICOLON or token.comments:
             raise errors.SyntaxProblem(detail="the statement cannot be translated")
-
-
-# What the delimiter of string_agg may be.
-_CONSTANT = (exp.Literal, exp.Parameter, exp.Null, exp.ByteString, exp.Cast, type(None))
 
 
 def _check_type(node: exp.DataType) -> None:
@@ -206,6 +200,8 @@ def _check_function(node: exp.Func) -> None:
     if name.startswith(REFUSED_PREFIXES):
         raise errors.InsufficientPrivilege(detail=f"function {name} may not be called")
     if name not in FUNCTIONS:
+        if postgres_name(node) in functions():
+            raise errors.FeatureNotSupported(feature=f"function {postgres_name(node)}", instead="")
         raise errors.UndefinedFunction(detail=f"function {name} does not exist")
 
 

@@ -18,6 +18,7 @@ from seachange.sql.bind.expressions import Expressions, Operation
 from seachange.sql.bind.sorting import ORDER_BY
 from seachange.sql.bind.types import BoundType
 from seachange.sql.translate.mapped.trees import IS_JSON, call, number
+from seachange.storage.duck import AS_SPAN
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.types import SqlType
 
@@ -272,6 +273,24 @@ def _at_zone(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     return None
 
 
+def _truncate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """A time of day is truncated as an interval."""
+    given = operation.given[1] if len(operation.given) > 1 else None
+    if given is not None and given.name == "time" and isinstance(node, exp.TimestampTrunc):
+        node.set("this", call(AS_SPAN, node.this))
+    return None
+
+
+def _enumerate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """DuckDB has the functions, which give texts."""
+    if operation.result is None or not _has_labels(operation.result):
+        return None
+    if len(node.expressions) > 1:
+        node.set("this", "enum_range_boundary")
+    node.meta[BECOMES] = operation.result
+    return None
+
+
 _Translate = Callable[[exp.Expr, Operation], exp.Expr | None]
 _BY_OPERATOR: Final[Mapping[str, _Translate]] = {
     "||": _concatenate,
@@ -281,5 +300,7 @@ _BY_OPERATOR: Final[Mapping[str, _Translate]] = {
     **dict.fromkeys(("~~", "~~*", "~", "~*"), _match),
     **dict.fromkeys(("octet_length", "concat", "concat_ws", "format"), _pad_arguments),
     "timezone": _at_zone,
+    "date_trunc": _truncate,
+    **dict.fromkeys(("enum_first", "enum_last", "enum_range"), _enumerate),
     ORDER_BY: _sort,
 }

@@ -23,6 +23,7 @@ from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
 from seachange.sql.query.plan import CompilePlan, StatementPlan, is_same_table
 from seachange.sql.query.query import SharedRows, count_parameters
+from seachange.sql.text.scope import WITH_HIDDEN
 from seachange.sql.write.returning import given_table
 
 _FOUND: Final = "merged"
@@ -99,7 +100,9 @@ class Merge:
         query = exp.Select(
             expressions=[every, *keys, exp.alias_(chosen, _CLAUSE, quoted=True)], from_=exp.From(this=source.copy())
         )
-        query.set("joins", [exp.Join(this=tree.this.copy(), side="LEFT", on=tree.args["on"].copy())])
+        joined = tree.this.copy()
+        joined.meta[WITH_HIDDEN] = any(self._table.column_by_id[id_].hidden for id_ in self._table.primary.key)
+        query.set("joins", [exp.Join(this=joined, side="LEFT", on=tree.args["on"].copy())])
         if tree.args.get("with_") is not None:
             query.set("with_", tree.args["with_"].copy())
         return query
@@ -153,11 +156,8 @@ def _source_name(source: exp.Expr, target: str) -> str:
 
 
 def _key_names(table: Table) -> list[str]:
-    keys = [table.column_by_id[id_] for id_ in table.primary.key]
-    if not all(key in table.visible_columns for key in keys):
-        feature = f'MERGE into table "{table.name}", which has no primary key,'
-        raise errors.FeatureNotSupported(feature=feature, instead="Add a primary key, or use UPDATE and INSERT.")
-    return [key.name for key in keys]
+    """Those of the hidden key of a table without a primary key."""
+    return [table.column_by_id[id_].name for id_ in table.primary.key]
 
 
 def _refuse_returning(tree: exp.Merge) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.sql.bind.names import function_name
 from seachange.sql.translate.mapped.documents import as_document
 from seachange.sql.translate.mapped.trees import call
@@ -92,3 +93,50 @@ def _argument(aggregate: exp.Expr) -> exp.Expr | None:
     while isinstance(found, exp.Distinct | exp.Order):
         found = found.this if isinstance(found, exp.Order) else found.expressions[0]
     return found if isinstance(found, exp.Expr) else None
+
+
+_CONSTANTS: Final = (exp.Literal, exp.Parameter, exp.Null, exp.ByteString, type(None))
+
+
+def join_by_values(tree: exp.Expr) -> exp.Expr:
+    """string_agg with a delimiter that is computed for each row stands before the value of that row, but for the first
+    row; DuckDB wants a constant."""
+    for node in reversed(list(tree.find_all(exp.GroupConcat))):
+        delimiter = node.args.get("separator")
+        inner = delimiter
+        while isinstance(inner, exp.Cast | exp.Paren):
+            inner = inner.this
+        if isinstance(inner, _CONSTANTS) or delimiter is None:
+            continue
+        whole = _whole(node)
+        ordered = node.this if isinstance(node.this, exp.Order) else None
+        value = ordered.this if ordered is not None else node.this
+        if isinstance(value, exp.Distinct) or isinstance(whole, exp.Window):
+            raise errors.FeatureNotSupported(
+                feature="string_agg with DISTINCT or OVER and a delimiter that is no constant",
+                instead="Put the delimiter into the values.",
+            )
+        condition = whole.expression.this if isinstance(whole, exp.Filter) else None
+        whole.replace(_joined(value, delimiter, ordered, condition))
+    return tree
+
+
+def _joined(value: exp.Expr, delimiter: exp.Expr, order: exp.Order | None, condition: exp.Expr | None) -> exp.Expr:
+    text = exp.cast(delimiter.copy(), exp.DType.TEXT)
+    before: exp.Expr = exp.Coalesce(this=text, expressions=[exp.Literal.string("")])
+    pair = exp.DPipe(this=before, expression=exp.paren(value.copy()))
+
+    def over(aggregate: exp.Expr, argument: exp.Expr) -> exp.Expr:
+        if order is not None:
+            argument, inside = order.copy(), argument
+            argument.set("this", inside)
+        aggregate.set("this", argument)
+        given: exp.Expr = exp.Not(this=exp.Is(this=value.copy(), expression=exp.null()))
+        if condition is not None:
+            given = exp.And(this=exp.paren(given), expression=exp.paren(condition.copy()))
+        return exp.Filter(this=aggregate, expression=exp.Where(this=given))
+
+    whole = over(exp.GroupConcat(separator=exp.Literal.string("")), pair)
+    first = over(exp.First(), before.copy())
+    start = exp.Add(this=exp.Length(this=first), expression=exp.Literal.number(1))
+    return exp.Substring(this=whole, start=start)
