@@ -38,8 +38,7 @@ def _resolve(value: Any, schema: str | None, roles: Mapping[SessionRole, str]) -
         return roles[value]
     if isinstance(value, RelationName):
         is_own = value.schema == OWN_SCHEMA and schema is not None
-        name = _resolve(value.name, schema, roles)
-        return RelationName(schema if is_own else value.schema, name, value.database) if is_own else value
+        return replace(value, schema=schema) if is_own else value
     if isinstance(value, tuple):
         changed = tuple(_resolve(item, schema, roles) for item in value)
         return value if all(a is b for a, b in zip(value, changed, strict=True)) else changed

@@ -25,7 +25,8 @@ _OPERATORS: Final[dict[str, type[exp.Binary]]] = {
 def name_operators(holder: exp.Expr) -> None:
     """From the inside out. The holder itself is none."""
     for node in reversed(list(holder.find_all(exp.Case, exp.Anonymous))):
-        made = _whole(node) if isinstance(node, exp.Case) else _operator(node)
+        made = _whole(node) if isinstance(node, exp.Case) else None
+        made = _operator(node) if isinstance(node, exp.Anonymous) else made
         if made is None:
             continue
         above = node.parent
