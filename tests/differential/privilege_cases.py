@@ -474,6 +474,8 @@ NOT_COMPARED: dict[tuple[str, str | None], str] = {
     ("DropEnumValue", None): "PostgreSQL has no such statement",
     ("ImportTable", None): "PostgreSQL has no such procedure: tests/iceberg/test_imports.py",
     ("ExportTable", None): "PostgreSQL has no such procedure: tests/iceberg/test_imports.py",
+    ("CreateShape", None): "PostgreSQL has no such statement: tests/engine/test_named_shapes.py",
+    ("DropShape", None): "PostgreSQL has no such statement: tests/engine/test_named_shapes.py",
     ("CreateFeed", None): "PostgreSQL has no such statement: tests/engine/test_durable_feeds.py",
     ("RenameObject database", None): "not of the database that is used: tests/engine/test_roles.py",
     ("RevertChange", None): "PostgreSQL has no such statement",
