@@ -138,6 +138,7 @@ def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monke
 # Statements that downgrade a catalog to an older format, newest first.
 STEPS_BACK = {
     11: (
+        "drop table {}feed",
         "drop table {}change",
         "drop table {}secret",
         "drop table {}export",

@@ -100,3 +100,12 @@ def test_scan_has_as_many_parts_for_many_layouts_as_for_one(session, count):
         text = f"insert into t (id) select {(number + 1) * MANY} + i from generate_series(1, {count}) g(i)"
         session.execute(text)
     assert parts() == one
+
+
+def test_recent_rows_of_an_earlier_layout_beside_files(session):
+    """Rows of one layout in the catalog are read as they are only if they have every column."""
+    session.execute("create table t (id bigint primary key, n int)")
+    session.execute("insert into t select i, 1 from generate_series(1, 20) g(i)")
+    session.execute("alter table t add column c int default 5")
+    session.execute(f"insert into t select {MANY} + i, 2, 6 from generate_series(1, {MANY}) g(i)")
+    assert rows(session, "select n, c, count(*) from t group by 1, 2 order by 1") == [(1, 5, 20), (2, 6, MANY)]

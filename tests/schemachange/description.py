@@ -23,7 +23,7 @@ def difference(before: Table | None, after: Table | None) -> str:
 
 def settled(table: Table | None, in_two: bool = False) -> Table | None:
     """A descriptor without what a rolled-back change may leave: versions, layouts, used ids. One `in_two` parts may
-    leave the rows in another index."""
+    leave the rows in another index, and a record of a column that was public in between."""
     if table is None:
         return None
     return replace(
@@ -33,6 +33,7 @@ def settled(table: Table | None, in_two: bool = False) -> Table | None:
         layouts=(replace(table.layout, id=LayoutId(0)),),
         next_column_id=ColumnId(0),
         next_constraint_id=ConstraintId(0),
+        retired=() if in_two else table.retired,
     )
 
 

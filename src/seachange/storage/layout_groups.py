@@ -87,7 +87,8 @@ class LayoutGroup:
     def rows(self, tables: Sequence[Sequence[pa.Table]]) -> pa.Table:
         """The Arrow tables of each layout as one."""
         every = [table for own in tables for table in own]
-        if len(every) == 1:
+        oldest = next(place for place, own in enumerate(tables) if own)
+        if len(every) == 1 and all(each.lacking <= oldest for each in self._columns):
             return every[0]
         before = [0, *accumulate(len(own) for own in tables)]
         arrays, fields = [], []
