@@ -20,8 +20,9 @@ from seachange.sql.text.placeholders import isolate_parameters
 # The parser cannot be interrupted, and a longer statement would take seconds. A constant is one word, however long.
 STATEMENT_WORDS_MAX = 500_000
 SCRIPT_WORDS_MAX = 2_000_000
+# Without going back (++, *+): an open quote would take exponential time.
 _LEXEME = re.compile(
-    r"""(?<![\w$])[eE]'(?:[^'\\]+|\\.|'')*' | '(?:[^']+|'')*' | "(?:[^"]+|"")*" | --[^\n]* | /\*.*?\*/
+    r"""(?<![\w$])[eE]'(?:[^'\\]++|\\.|'')*+' | '(?:[^']++|'')*+' | "(?:[^"]++|"")*+" | --[^\n]* | /\*.*?\*/
       | \$(\w*)\$.*?\$\1\$ | \w+ | [^\s\w]""",
     re.VERBOSE | re.DOTALL,
 )
