@@ -28,6 +28,7 @@ KNOWN = (
     ("'null'::jsonb", "", "22023", "PostgreSQL computes constants of a statement even if there are no rows"),
     (r"\|\|", "42000", "", "an element appended to an array"),
     ("ORDER BY .*(LIMIT|OFFSET)", "", "", "documents are ordered as texts"),
+    (r"DISTINCT ON .*::inet", "22P02", "", "an untyped address beside a typed one, in ORDER BY of DISTINCT ON"),
     ("^CREATE.*INDEX.*to_char", "", "42P17", "to_char is immutable here"),
     ("^CREATE.*INDEX.*timestamptz", "42P17", "", "a constant of a time zone in an index expression"),
 )

@@ -128,7 +128,8 @@ def test_a_locked_row_stays_locked(writer: Session, changer: Session, begun: str
     work = ["begin", f"select * from t where id = 1 for {strength}", "insert into seen values (1)"]
     run_during(changer, change, begun, lambda: run(writer, work))
     run(changer, ["set lock_timeout = '10ms'", "update t set u = 21 where id = 2"])
-    if begun:
+    # Locks are those of keys: they are carried over unless the table gets other keys.
+    if begun or "primary key" not in change:
         with pytest.raises(errors.LockNotAvailable):
             changer.execute("delete from t where id = 1")
         writer.execute("commit")

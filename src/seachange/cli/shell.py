@@ -282,7 +282,7 @@ def _split_command(text: str) -> tuple[str, bool, str]:
     >>> _split_command("select 1 \\watch 5")
     ('select 1', True, '\\watch 5')
     >>> _split_command("select '\\watch'")
-    ('select \'\\watch\'', False, '')
+    ("select '\\watch'", False, '')
     """
     before, found, after = text.rpartition("\\watch")
     if not found or before.count("'") % 2 or before.count('"') % 2:

@@ -123,7 +123,7 @@ def describe_relation(session: Session, name: str) -> Iterator[tuple[str, Result
 
 def help_text() -> str:
     """
-    >>> print(help_text().splitlines()[1])
-    \\\\dt [PATTERN]     list tables
+    >>> help_text().splitlines()[-1].split()
+    ['\\\\q', 'quit', '(or', 'Ctrl-D)']
     """
     return "\n".join(f"{f'{c.name} {c.argument}':<17} {c.purpose}" for c in COMMANDS)

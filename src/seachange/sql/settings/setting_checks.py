@@ -130,8 +130,8 @@ def check_layout(value: str) -> str:
 
 def is_shape_name(value: str) -> bool:
     """
-    >>> is_shape_name("release_41"), is_shape_name("41"), is_shape_name("2026-03-01"), is_shape_name("now")
-    (True, False, False, False)
+    >>> is_shape_name("release_41"), is_shape_name("41"), is_shape_name("2026-03-01")
+    (True, False, False)
     """
     if not _SHAPE_NAME.fullmatch(value):
         return False
