@@ -132,18 +132,18 @@ def group_layouts(
     """In the order of the layouts. What is read of a column follows from its id and the version of the table."""
     own = tuple((column.id, column.type == table.column_by_id[column.id].type) for column in columns)
     if all(is_same for _, is_same in own):
-        return _group(_SameTable(table), index, tuple(layouts), tuple(id_ for id_, _ in own))
+        return _group(SameTable(table), index, tuple(layouts), tuple(id_ for id_, _ in own))
     return _grouped(table, index, layouts, tuple(columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _SameTable:
+class SameTable:
     """A table as the key of a cache: the same object."""
 
     table: Table
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameTable) and self.table is other.table
+        return isinstance(other, SameTable) and self.table is other.table
 
     def __hash__(self) -> int:
         return id(self.table)
@@ -151,7 +151,7 @@ class _SameTable:
 
 @lru_cache(maxsize=256)
 def _group(
-    same: _SameTable, index: Index, layouts: tuple[LayoutId, ...], columns: tuple[ColumnId, ...]
+    same: SameTable, index: Index, layouts: tuple[LayoutId, ...], columns: tuple[ColumnId, ...]
 ) -> tuple[LayoutGroup, ...]:
     known = same.table.column_by_id
     return _grouped(same.table, index, layouts, tuple(known[column_id] for column_id in columns))

@@ -29,6 +29,7 @@ from seachange.storage.arrow import column_name
 from seachange.storage.duck import Duck
 from seachange.storage.duck_numerics import complaint
 from seachange.storage.entries import as_assigned
+from seachange.storage.layout_groups import SameTable
 from seachange.storage.plan import quote
 from seachange.values.coercion import coercer
 
@@ -324,23 +325,10 @@ def _columns_of(condition: Condition) -> list[ColumnId]:
     return [condition.column]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SameTable:
-    """A table as the key of a cache: the same object."""
-
-    table: Table
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameTable) and self.table is other.table
-
-    def __hash__(self) -> int:
-        return id(self.table)
-
-
 @lru_cache(maxsize=256)
-def _translate(same: _SameTable) -> Translation:
+def _translate(same: SameTable) -> Translation:
     return Translation(same.table)
 
 
 def translate(table: Table) -> Translation:
-    return _translate(_SameTable(table))
+    return _translate(SameTable(table))
