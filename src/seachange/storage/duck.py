@@ -45,6 +45,8 @@ AS_INTEGER = "as_integer"
 AS_DOUBLE = "as_double"
 # A time of day as the interval since midnight.
 AS_SPAN = "as_span"
+# A time or interval to so many microseconds; half of them are rounded away from zero.
+IN_UNITS = "in_units"
 # A numeric with at most nine decimal digits: two of them can be multiplied.
 _FACTOR = "as_factor"
 FACTOR_PHRASE = "a factor has more than 9 digits behind its point"
@@ -89,6 +91,8 @@ _MACROS: tuple[str, ...] = (
     f"CREATE MACRO {MultipliedBy.WIDE}(x, y) AS CAST(1 AS DECIMAL(38, 0)) * x * y",
     f"CREATE MACRO {AS_INTEGER}(x) AS CAST(x AS INTEGER)",
     f"CREATE MACRO {AS_DOUBLE}(x) AS CAST(x AS DOUBLE)",
+    f"""CREATE MACRO {IN_UNITS}(x, unit) AS x - to_microseconds(epoch_us(x) % unit) + to_microseconds(
+        CASE WHEN abs(epoch_us(x) % unit) * 2 >= unit THEN CAST(sign(epoch_us(x)) AS BIGINT) * unit ELSE 0 END)""",
     f"CREATE MACRO {AS_SPAN}(x) AS to_microseconds(date_diff('microsecond', TIME '00:00:00', x))",
     f"""CREATE MACRO {_FACTOR}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
         THEN CAST(x AS DECIMAL(38, 9)) ELSE {complaint(FACTOR_PHRASE, "DECIMAL(38, 9)")} END""",

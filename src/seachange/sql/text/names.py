@@ -161,6 +161,8 @@ def _read_kind(reader: Reader) -> Kind | UserType:
 def refuse_type(name: str) -> None:
     """Rejects a type that PostgreSQL or one of its extensions has and Seachange has not."""
     plain = name.removeprefix("_")
+    if plain.startswith("interval "):
+        raise errors.FeatureNotSupported(feature="an interval with fields", instead="Use interval.")
     if plain in _OTHER_TYPES:
         raise errors.FeatureNotSupported(feature=f"type {name}", instead=_OTHER_TYPES[plain])
 

@@ -171,7 +171,7 @@ _PATTERNED_CALL = re.compile(
     r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract|part))\b", re.IGNORECASE
 )
 _TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval", "inet"})
-_INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
+_INTERVAL_CONSTANT = re.compile(r"\binterval\s*(?:\(\s*[0-9]\s*\)\s*)?'", re.IGNORECASE)
 _PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")
 _GROUPED_DIGITS = re.compile(r"[0-9]_[0-9]")
 _DIGIT_GROUPS = re.compile(r"(_[0-9]+)+")
@@ -183,6 +183,7 @@ _CONTAINMENTS = {
     (TokenType.GT, TokenType.GTE): Token(TokenType.AMP_GT, ">>="),
 }
 _AS = Token(TokenType.DCOLON, "::")
+_DIGITS_AND_TEXT = [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN, TokenType.STRING]
 _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
 
 
@@ -242,7 +243,12 @@ def _cast_intervals(tokens: list[Token]) -> list[Token]:
     found: list[Token] = []
     at = 0
     while at < len(tokens):
-        if [token.token_type for token in tokens[at : at + 2]] != [TokenType.INTERVAL, TokenType.STRING]:
+        kinds = [token.token_type for token in tokens[at : at + 5]]
+        if kinds[:1] == [TokenType.INTERVAL] and kinds[1:] == _DIGITS_AND_TEXT:
+            found += [tokens[at + 4], _AS, *tokens[at : at + 4]]
+            at += 5
+            continue
+        if kinds[:2] != [TokenType.INTERVAL, TokenType.STRING]:
             found.append(tokens[at])
             at += 1
             continue

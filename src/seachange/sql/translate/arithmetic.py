@@ -257,12 +257,19 @@ def _rounded(node: exp.Expr, inner: Number | None) -> Number | None:
     decimals = node.args.get("decimals")
     if inner is None or (decimals is None and inner.family is not NumberFamily.NUMERIC) or not _is_exact(inner):
         return inner and _DOUBLE
-    is_known = decimals is None or (isinstance(decimals, exp.Literal) and decimals.name.isdigit())
-    scale = min(int(decimals.name) if decimals is not None and is_known else 0, inner.scale)
-    if not is_known:
+    known = 0 if decimals is None else _decimals(node)
+    if known is None:
         return replace(inner, family=NumberFamily.NUMERIC)
+    scale = min(known, NUMERIC_PRECISION_MAX)
     digits = min(_whole_digits(inner) + 1 + scale, NUMERIC_PRECISION_MAX)
     return Number(NumberFamily.NUMERIC, digits, scale, inner.exact or scale < inner.scale)
+
+
+def _decimals(node: exp.Expr) -> int | None:
+    """How many digits behind the point are asked for, if that is written out."""
+    decimals = node.args.get("decimals")
+    is_known = isinstance(decimals, exp.Literal) and decimals.name.isdigit()
+    return min(int(decimals.name), NUMERIC_PRECISION_MAX) if decimals is not None and is_known else None
 
 
 def _calculated(node: exp.Expr, left: Number | None, right: Number | None) -> Number | None:
@@ -332,7 +339,7 @@ def is_calculated(node: exp.Expr) -> bool:
         # Of different values two may have the same square.
         return not isinstance(node.this, exp.Distinct)
     if isinstance(node, _ROUNDINGS):
-        return node.args.get("decimals") is None
+        return node.args.get("decimals") is None or _decimals(node) is not None
     if isinstance(node, _MEETINGS):
         return _may_meet(meeting_parts(node))
     return isinstance(node, (exp.Mul, exp.Div, exp.Sub, exp.Avg))
@@ -390,7 +397,11 @@ def calculation(node: exp.Expr, column_type: ColumnType) -> str:
         scale = _meeting_scale([number for number in met if number is not None]) if None not in met else None
         return "" if scale is None else numeric_name("common", scale)
     if isinstance(node, _ROUNDINGS):
-        inner = infer_number(node.this, column_type)
+        inner, decimals = infer_number(node.this, column_type), _decimals(node)
+        if decimals is not None:
+            # DuckDB leaves out digits that the number does not have.
+            is_shorter = inner is not None and _is_exact(inner) and inner.scale < decimals
+            return numeric_name("common", decimals) if is_shorter else ""
         is_whole = inner is not None and inner.family is NumberFamily.INTEGER
         return AS_DOUBLE if is_whole or (isinstance(node, exp.Sign) and inner == _DOUBLE) else ""
     if isinstance(node, exp.Avg):

@@ -11,15 +11,25 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
+from seachange.storage.duck import IN_UNITS
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.array_text import parse_array
 from seachange.values.coercion import coerce
 from seachange.values.digits import count_digits, plain_number
 from seachange.values.interval import canonical_interval, parse_interval
-from seachange.values.types import NAME_BYTES_MAX, NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, Kind, SqlType
+from seachange.values.types import (
+    MOMENT_DIGITS_MAX,
+    NAME_BYTES_MAX,
+    NUMERIC_DEFAULT,
+    NUMERIC_PRECISION_MAX,
+    Kind,
+    SqlType,
+)
 
 _DType = exp.DType
 _MOMENTS: Final = (_DType.DATE, _DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ)
+_SECONDS: Final = (_DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ, _DType.TIME, _DType.INTERVAL)
+_BINARY: Final = (_DType.DOUBLE, _DType.FLOAT)
 _BYTEA: Final = SqlType(Kind.BYTEA)
 _ENDLESS: Final = frozenset({"infinity", "-infinity", "+infinity", "inf", "-inf"})
 
@@ -32,10 +42,17 @@ def translate_casts(tree: exp.Expr) -> exp.Expr:
     for cast in reversed(list(tree.find_all(exp.Cast))):
         for types, translate in _TRANSLATIONS:
             if cast.to.is_type(*types):
+                digits = _second_digits(cast)
                 translated = translate(cast)
+                if digits is not None:
+                    unit = exp.Literal.number(10 ** (MOMENT_DIGITS_MAX - digits))
+                    translated = exp.Anonymous(this=IN_UNITS, expressions=[translated.copy(), unit])
                 if translated is not cast:
                     cast.replace(translated)
                 break
+    for literal in list(tree.find_all(exp.Literal)):
+        if not literal.is_string and "e" in literal.name.lower():
+            _write_out(literal)
     for listed in tree.find_all(exp.Array):
         if any(isinstance(item.unnest(), exp.Array) for item in listed.expressions):
             raise _several_dimensions()
@@ -45,12 +62,32 @@ def translate_casts(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def _second_digits(cast: exp.Cast) -> int | None:
+    """How many digits behind the second are left, if not all; DuckDB's own type for that is another."""
+    if not cast.to.is_type(*_SECONDS) or not cast.to.expressions:
+        return None
+    digits = int(cast.to.expressions[0].name)
+    cast.set("to", exp.DataType(this=cast.to.this))
+    return digits if digits < MOMENT_DIGITS_MAX else None
+
+
+def _write_out(literal: exp.Literal) -> None:
+    """A number with an exponent is a numeric, for DuckDB a double."""
+    above, number = literal.parent, plain_number(literal.name)
+    if number is not None and not (isinstance(above, exp.Cast) and above.to.is_type(*_BINARY)):
+        type_ = exp.DataType.build("DECIMAL({},{})".format(*count_digits(number)))
+        literal.replace(exp.cast(exp.Literal.number(f"{number:f}"), type_))
+
+
 def _literal(cast: exp.Cast) -> str | None:
     given = cast.this.unnest()
     return str(given.name) if isinstance(given, exp.Literal) and given.is_string else None
 
 
 def _numeric(cast: exp.Cast) -> exp.Expr:
+    text = _literal(cast)
+    if text is not None and text.strip().lower() in (*_ENDLESS, "nan"):
+        raise errors.FeatureNotSupported(feature=f"{text.strip()} as a numeric", instead="Use NULL or a double.")
     if not cast.to.expressions:
         within = cast.find_ancestor(exp.With)
         begins = within is not None and bool(within.args.get("recursive"))
@@ -233,7 +270,7 @@ _TRANSLATIONS: Final[tuple[tuple[tuple[exp.DType, ...], Callable[[exp.Cast], exp
     ((_DType.TIMESTAMPTZ,), _zoned),
     (_MOMENTS, _moment),
     ((_DType.TIME,), _time),
-    ((_DType.DOUBLE, _DType.FLOAT), _float),
+    (_BINARY, _float),
     ((_DType.INTERVAL,), _interval),
     ((_DType.ARRAY,), _array),
 )

@@ -19,6 +19,9 @@ _OPPOSITES: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.LTE: exp.GT,
 }
 _EXPRESSIONS = (exp.RegexpLike, exp.RegexpILike)
+# Names for the rows of patterns, which no column has.
+_ROWS = "pattern rows"
+_ROW = "pattern row"
 
 
 def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
@@ -102,13 +105,16 @@ def _match_patterns(comparison: exp.Expr) -> None:
     quantifier = comparison.expression
     called = isinstance(quantifier, exp.Anonymous)
     patterns = quantifier.expressions[0] if called else quantifier.this.unnest()
-    if isinstance(patterns, exp.Query):
-        raise errors.FeatureNotSupported(feature="patterns from a query", instead="Use EXISTS.")
     some = isinstance(quantifier, exp.Any) or (called and quantifier.name.lower() == "some")
     # What is not like any is like none of all.
     negated = bool(comparison.args.get("negate"))
     some = some is not negated
-    if isinstance(comparison, _EXPRESSIONS):
+    if isinstance(patterns, exp.Query):
+        made = _match_rows(comparison, patterns, some)
+    elif isinstance(comparison, _EXPRESSIONS) and not _is_written_out(patterns):
+        unknown = exp.Is(this=exp.paren(patterns.copy()), expression=exp.null())
+        made = exp.paren(exp.case().when(unknown, exp.null()).else_(_match_rows(comparison, patterns, some)))
+    elif isinstance(comparison, _EXPRESSIONS):
         made = _match_each(comparison, patterns, some)
     else:
         name = f"{PREFIX}{'ilike' if isinstance(comparison, exp.ILike) else 'like'}_{'any' if some else 'all'}"
@@ -116,15 +122,33 @@ def _match_patterns(comparison: exp.Expr) -> None:
     comparison.replace(exp.Paren(this=exp.Not(this=made)) if negated else made)
 
 
+def _is_written_out(patterns: exp.Expr) -> bool:
+    return isinstance(patterns, exp.Array) or (isinstance(patterns, exp.Literal) and patterns.is_string)
+
+
 def _match_each(comparison: exp.Expr, patterns: exp.Expr, some: bool) -> exp.Expr:
     """Regular expressions that are written out: each is translated."""
-    if isinstance(patterns, exp.Array):
-        items = list(patterns.expressions)
-    elif isinstance(patterns, exp.Literal) and patterns.is_string:
+    items = list(patterns.expressions)
+    if isinstance(patterns, exp.Literal):
         texts = parse_array(patterns.name)
         items = [exp.null() if text is None else exp.Literal.string(text) for text in texts]
-    else:
-        raise errors.FeatureNotSupported(feature="regular expressions from an array", instead="Write them out.")
     kind = type(comparison)
     matches = [kind(this=comparison.this.copy(), expression=item.copy()) for item in items]
     return exp.paren((exp.or_ if some else exp.and_)(*matches)) if matches else exp.convert(not some)
+
+
+def _match_rows(comparison: exp.Expr, patterns: exp.Expr, some: bool) -> exp.Expr:
+    """With each row of a query, or each element of an array: true for some or false for one decides; else it is unknown
+    if that of any row is."""
+    inner = patterns.copy()
+    if not isinstance(inner, exp.Query):
+        inner = exp.Select(expressions=[exp.Explode(this=inner)])
+    names = exp.TableAlias(this=exp.to_identifier(_ROWS, quoted=True), columns=[exp.to_identifier(_ROW, quoted=True)])
+    row = exp.column(_ROW, table=_ROWS, quoted=True)
+    match: exp.Expr = type(comparison)(this=comparison.this.copy(), expression=row)
+    match = exp.paren(match)
+    decides = exp.LogicalOr(this=match if some else exp.Not(this=match.copy()))
+    are_known = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Count(this=match.copy()))
+    found = exp.case().when(decides, exp.convert(some)).when(are_known, exp.convert(not some))
+    query = exp.Select(expressions=[found], from_=exp.From(this=exp.Subquery(this=inner, alias=names)))
+    return exp.Subquery(this=query)

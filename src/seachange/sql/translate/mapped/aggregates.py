@@ -95,7 +95,7 @@ def _argument(aggregate: exp.Expr) -> exp.Expr | None:
     return found if isinstance(found, exp.Expr) else None
 
 
-_CONSTANTS: Final = (exp.Literal, exp.Parameter, exp.Null, exp.ByteString, type(None))
+_CONSTANTS: Final = (exp.Literal, exp.Parameter, exp.Null, exp.ByteString)
 
 
 def join_by_values(tree: exp.Expr) -> exp.Expr:
@@ -106,6 +106,8 @@ def join_by_values(tree: exp.Expr) -> exp.Expr:
         inner = delimiter
         while isinstance(inner, exp.Cast | exp.Paren):
             inner = inner.this
+        if isinstance(inner, exp.Null):
+            node.set("separator", exp.Literal.string(""))
         if isinstance(inner, _CONSTANTS) or delimiter is None:
             continue
         whole = _whole(node)
