@@ -242,8 +242,8 @@ def test_relying_on_emptiness_conflicts_with_an_insert_before(node: Node, other:
     create(node)
     changer = node.begin()
     table = changer.schema.table(None, "t")
-    assert changer.definitions.is_empty(table.primary.id)
-    changer.definitions.rely_on_empty(table.primary.id)
+    assert changer.definitions.is_empty(table)
+    changer.definitions.rely_on_empty(table)
     changer.definitions.fence([table.id])
     insert(other, (1, "a", None))
     strict = (*table.columns[:2], replace(table.columns[2], nullable=False))
@@ -261,8 +261,8 @@ def test_rows_that_come_after_a_table_was_found_empty_are_checked(node: Node, ot
     fitting.writes.insert(fitting.schema.table(None, "t"), [(2, "a", 2)])
     changer = node.begin()
     table = changer.schema.table(None, "t")
-    assert changer.definitions.is_empty(table.primary.id)
-    changer.definitions.rely_on_empty(table.primary.id)
+    assert changer.definitions.is_empty(table)
+    changer.definitions.rely_on_empty(table)
     changer.definitions.fence([table.id])
     strict = (*table.columns[:2], replace(table.columns[2], nullable=False))
     changer.definitions.publish(table, replace(table, version=2, columns=strict))
@@ -279,9 +279,9 @@ def test_emptiness_after_deletes_can_be_relied_on(node: Node):
     txn = node.begin()
     table = txn.schema.table(None, "t")
     txn.writes.delete(table, [(i, "x", 0) for i in range(3)])
-    assert not txn.definitions.is_empty(table.primary.id)
+    assert not txn.definitions.is_empty(table)
     txn.commit()
-    assert node.begin().definitions.is_empty(table.primary.id)
+    assert node.begin().definitions.is_empty(table)
 
 
 def test_a_write_to_a_dropped_table_is_refused(node: Node, other: Node):

@@ -42,7 +42,7 @@ class World:
         """A session makes objects in its own database only; this is what a session of another one has made."""
         found = next(d for d in self.catalog.descriptors.values() if d.name == name)
         moved = {**self.catalog.descriptors, found.id: replace(found, database=database)}  # type: ignore[arg-type]
-        self.catalog = replace(self.catalog, descriptors=moved)
+        self.catalog = self.catalog.with_descriptors(moved)
 
 
 def apply_whole(catalog: KnownSchema, plan: ChangePlan) -> KnownSchema:

@@ -84,8 +84,8 @@ def add_column(txn: Transaction, name: str, column: str, value: int) -> None:
 def add_unique_index(txn: Transaction, name: str, column: str) -> None:
     """An index on a table that must be empty: a transaction that planned without it may not commit after it."""
     table = txn.schema.table(None, name)
-    assert txn.definitions.is_empty(table.primary.id)
-    txn.definitions.rely_on_empty(table.primary.id)
+    assert txn.definitions.is_empty(table)
+    txn.definitions.rely_on_empty(table)
     txn.definitions.fence([table.id])
     (index_id,) = txn.definitions.allocate_ids(1)
     index = Index(IndexId(index_id), f"{name}_{column}_key", (table.column_by_name[column].id,), unique=True)

@@ -16,6 +16,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
 from seachange.model.states import State
 from seachange.planner.comments import follow_comments
+from seachange.planner.object_names import ObjectNames, names_of
 from seachange.planner.object_parts import compose, decompose
 
 
@@ -52,6 +53,15 @@ class KnownSchema:
     database: str = DEFAULT_DATABASE
     # The change that is reverted and the later ones, oldest first.
     history: tuple[PastChange, ...] = ()
+    # Those of the descriptors, where they are known already.
+    names: ObjectNames | None = field(default=None, compare=False, repr=False)
+
+    def with_descriptors(self, descriptors: Mapping[DescriptorId, Descriptor]) -> KnownSchema:
+        """The same of others, whose names are not known yet."""
+        return replace(self, descriptors=descriptors, names=None)
+
+    def object_names(self) -> ObjectNames:
+        return self.names if self.names is not None else names_of(self.descriptors.values(), self.database)
 
     def is_empty(self, table_id: TableId) -> bool:
         size = self.sizes.get(table_id)
@@ -76,7 +86,7 @@ def apply_ops(catalog: KnownSchema, ops: Iterable[Op]) -> KnownSchema:
             dropped.append(before)
     # What came back is not dropped any more.
     still = tuple(found for found in dropped if found.id not in descriptors)
-    return replace(catalog, descriptors=descriptors, dropped=still)
+    return replace(catalog.with_descriptors(descriptors), dropped=still)
 
 
 def change_descriptor(

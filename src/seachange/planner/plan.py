@@ -137,7 +137,7 @@ def _without_others(catalog: KnownSchema, change: Change) -> KnownSchema:
     """Another change may be under way, which is waited for when this one is planned: it is planned without it."""
     touched = {descriptor_of(target.element) for target in change.targets} & set(catalog.descriptors)
     rested = {id_: at_rest(catalog.descriptors[id_]) for id_ in touched}
-    return replace(catalog, descriptors={**catalog.descriptors, **rested})
+    return catalog.with_descriptors({**catalog.descriptors, **rested})
 
 
 def _plan_as_one(

@@ -13,7 +13,8 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.engine.replica.schema_history import Contents, SchemaVersion
+from seachange.engine.replica.contents import Contents
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.schema.access import DEFAULT_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access
 from seachange.model.schema.actor import Actor, actor_of
 from seachange.model.schema.descriptor import Table

@@ -15,14 +15,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from seachange import errors
-from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
+from seachange.engine.replica.contents import Contents, follow_contents
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.codecs.descriptor_json import encode_descriptor
 from seachange.model.ids import ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import merge_access
 from seachange.model.schema.descriptor import Index, Table
-from seachange.model.schema.objects import Descriptor, Role, Sequence, View, is_relabelled, is_within, qualified_name
+from seachange.model.schema.objects import Descriptor, Role, is_relabelled, qualified_name
 from seachange.model.schema.rights import takes_rights
 from seachange.model.schema.synthetic import follow_published
 from seachange.model.states import State
@@ -41,6 +42,8 @@ class PendingSchema:
         self._revived: set[DescriptorId] = set()
         # Pending versions that differ from the committed ones in labels at most.
         self._labelled: list[Descriptor] = []
+        # What was committed of a database, and the same with all changes: a cache.
+        self._overlay: tuple[Contents, Contents] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._changes)
@@ -134,6 +137,7 @@ class PendingSchema:
         return len(self._journal)
 
     def reset(self, mark: int) -> None:
+        self._overlay = None
         while len(self._journal) > mark:
             id_, before = self._journal.pop()
             if before is None:
@@ -157,6 +161,7 @@ class PendingSchema:
     def _set(self, id_: DescriptorId, change: _Change) -> None:
         self._journal.append((id_, self._changes.get(id_)))
         self._changes[id_] = change
+        self._overlay = None
 
     def follow(self, id_: DescriptorId, published: Descriptor) -> None:
         """Child transactions have published another version of a descriptor that it changes."""
@@ -170,6 +175,7 @@ class PendingSchema:
             if is_labelled and after is not None:
                 self._labelled.append(after)
             self._changes[id_] = (published, after)
+            self._overlay = None
 
     def rebase(self, newest: Mapping[DescriptorId, Descriptor], relabelled: Collection[DescriptorId]) -> bool:
         """Rebases the pending versions on versions that others have published, which is possible where one of the two
@@ -215,15 +221,14 @@ class PendingSchema:
     def dropped(self) -> tuple[Table, ...]:
         return tuple(before for before, after in self._changes.values() if isinstance(before, Table) and after is None)
 
-    def find(self, schema: str, name: str, committed: Contents) -> Relation | None:
-        place = (committed.database, schema, name)
-        for _, pending in self._changes.values():
-            if not isinstance(pending, Table | Sequence | View):
-                continue
-            if (pending.database, pending.schema, pending.name) == place:
-                return pending
-        found = committed.relations.get((schema, name))
-        return None if found is None or found.id in self._changes else found
+    def overlay(self, committed: Contents) -> Contents:
+        """What was committed of a database, as the transaction has changed it."""
+        if not self._changes:
+            return committed
+        if self._overlay is None or self._overlay[0] is not committed:
+            changes = [(committed.find(id_), after) for id_, (_, after) in self._changes.items()]
+            self._overlay = (committed, follow_contents(committed, changes))
+        return self._overlay[1]
 
     def find_by_id(self, table_id: DescriptorId, committed: SchemaVersion) -> Table | None:
         change = self._changes.get(table_id)
@@ -236,22 +241,15 @@ class PendingSchema:
         change = self._changes.get(id_)
         return committed.objects.get(id_) if change is None else change[1]
 
-    def tables(self, committed: Contents | SchemaVersion) -> tuple[Table, ...]:
-        """The tables of one database, or of all."""
-        if not self._changes:
-            return tuple(committed.by_id.values())
-        pending = [after for after in self._seen(committed) if isinstance(after, Table)]
+    def tables(self, committed: SchemaVersion) -> tuple[Table, ...]:
+        """The tables of all databases."""
+        pending = [after for _, after in self._changes.values() if isinstance(after, Table)]
         return (*(t for t in committed.by_id.values() if t.id not in self._changes), *pending)
 
-    def objects(self, committed: Contents | SchemaVersion) -> tuple[Descriptor, ...]:
+    def objects(self, committed: SchemaVersion) -> tuple[Descriptor, ...]:
         """All descriptors that are not tables."""
-        pending = [after for after in self._seen(committed) if not isinstance(after, Table)]
+        pending = [after for _, after in self._changes.values() if after is not None and not isinstance(after, Table)]
         return (*(o for o in committed.objects.values() if o.id not in self._changes), *pending)
-
-    def _seen(self, committed: Contents | SchemaVersion) -> Iterator[Descriptor]:
-        for _, after in self._changes.values():
-            if after is not None and (isinstance(committed, SchemaVersion) or is_within(after, committed.database)):
-                yield after
 
     def versions(self) -> dict[DescriptorId, int]:
         """The versions that the commit publishes for the descriptors that it changes, or that it drops."""

@@ -15,8 +15,9 @@ from seachange import errors
 from seachange.engine.buffer.current_statement import CurrentStatement
 from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.schema_view import SchemaView
+from seachange.engine.replica.contents import Relation
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.schema_history import Relation, SchemaVersion
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.ids import DescriptorId, KeyHash, Seq
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, Access, merge_access

@@ -6,6 +6,7 @@ READ COMMITTED a table that the transaction has used before is shown in the shap
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from seachange import errors
@@ -15,16 +16,18 @@ from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.shapes import Shapes
 from seachange.engine.buffer.snapshot import TransactionSnapshot
+from seachange.engine.replica.contents import Contents, Relation
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.change_history import PublishedChange
 from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import DEFAULT_SCHEMA, UNPLANNED, Descriptor, EnumType, Schema, View
+from seachange.model.schema.objects import DEFAULT_SCHEMA, UNPLANNED, Descriptor, Schema, View
 from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.planner.known_schema import PastChange
+from seachange.planner.object_names import ObjectNames
 from seachange.storage.keys import change_hash, name_hash
 
 
@@ -45,18 +48,18 @@ class SchemaView:
         return self.epoch.schema(self.snapshot.seq)
 
     @property
-    def _committed(self) -> Contents:
-        """What was committed of the database that the statement is about."""
-        return self._whole.within(self.statement.session.database)
+    def _seen(self) -> Contents:
+        """What there is in the database that the statement is about."""
+        return self.pending.overlay(self._whole.within(self.statement.session.database))
 
     # By name.
 
     def relation(self, schema: str | None, name: str) -> Relation:
-        committed = self._committed
+        seen = self._seen
         if schema == OWN_SCHEMA:
             schema = self.statement.temporary_schema or OWN_SCHEMA
         for each in self.statement.search_path if schema is None else (schema,):
-            found = self.pending.find(each, name, committed)
+            found = seen.relations.get((each, name))
             self.note_name(each, name)
             if isinstance(found, View):
                 self._note_view(found)
@@ -92,23 +95,25 @@ class SchemaView:
         return next((n for n in self.statement.search_path if n == DEFAULT_SCHEMA or self.find_schema(n)), None)
 
     def find_schema(self, name: str) -> Schema | None:
-        if self.pending:
-            return next((o for o in self.objects() if isinstance(o, Schema) and o.name == name), None)
-        return self._committed.schemas.get(name)
+        return self._seen.schemas.get(name)
 
     # All of them.
 
     def tables(self) -> tuple[Table, ...]:
-        return self.pending.tables(self._committed)
+        return tuple(self._seen.by_id.values())
 
     def objects(self) -> tuple[Descriptor, ...]:
-        return self.pending.objects(self._committed)
+        return tuple(self._seen.objects.values())
 
     def every_table(self) -> tuple[Table, ...]:
         return self.pending.tables(self._whole)
 
     def every_object(self) -> tuple[Descriptor, ...]:
         return self.pending.objects(self._whole)
+
+    @property
+    def planned(self) -> tuple[Mapping[DescriptorId, Descriptor], ObjectNames]:
+        return self._seen.planned, self._seen.names
 
     def dropped_objects(self) -> tuple[Descriptor, ...]:
         bodies = ((d.body, d.version) for d in self.epoch.catalog.dropped() if not isinstance(d.body, UNPLANNED))
@@ -142,9 +147,7 @@ class SchemaView:
 
     @property
     def has_enums(self) -> bool:
-        if self._committed.has_enums:
-            return True
-        return bool(self.pending) and any(isinstance(found, EnumType) for found in self.objects())
+        return bool(self._seen.enums)
 
     # By id.
 
@@ -155,6 +158,8 @@ class SchemaView:
         return self.pending.find_object(id_, self._whole)
 
     def references_to(self, table: Table) -> tuple[Reference, ...]:
-        if self.pending:
-            return references_to(self.every_table(), table)
-        return self._whole.references.get(table.id, ())
+        if not self.pending:
+            return self._whole.references.get(table.id, ())
+        children = sorted({*self._whole.children.get(table.id, ()), *self.pending.ids})
+        tables = (self.pending.find_by_id(id_, self._whole) for id_ in children)
+        return references_to((child for child in tables if child is not None), table)

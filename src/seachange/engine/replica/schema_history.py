@@ -12,39 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from seachange.engine.replica.contents import Change, Contents, contents_of, follow_contents
 from seachange.model.ids import DescriptorId, IndexId, Seq
 from seachange.model.schema.actor import Actor, find_roles
 from seachange.model.schema.descriptor import Index, Table
-from seachange.model.schema.objects import (
-    DEFAULT_DATABASE,
-    Descriptor,
-    EnumType,
-    PublishedDescriptor,
-    Role,
-    Schema,
-    Sequence,
-    View,
-    is_within,
-)
+from seachange.model.schema.objects import DEFAULT_DATABASE, Descriptor, PublishedDescriptor, Role
 from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.rights import SessionIdentity, find_actor
-
-Relation = Table | Sequence | View
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The descriptors that a session of one database sees: those in it, and those that all databases share."""
-
-    database: str
-    by_id: dict[DescriptorId, Table]
-    objects: dict[DescriptorId, Descriptor]
-    by_name: dict[tuple[str, str], Table]
-    # Tables, sequences and views, by schema and name.
-    relations: dict[tuple[str, str], Relation]
-    # The schemas that have a descriptor, by name.
-    schemas: dict[str, Schema]
-    has_enums: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +26,13 @@ class SchemaVersion:
     """All live descriptors as of one sequence; tables are kept separately."""
 
     seq: Seq
-    by_id: dict[DescriptorId, Table]
-    objects: dict[DescriptorId, Descriptor]
+    by_id: dict[DescriptorId, Table] = field(default_factory=dict)
+    objects: dict[DescriptorId, Descriptor] = field(default_factory=dict)
+    # The tables with foreign keys to each table, also by keys that it does not have yet.
+    children: dict[DescriptorId, frozenset[DescriptorId]] = field(default_factory=dict)
     # The foreign keys that refer to each table, with their own tables.
-    references: dict[DescriptorId, tuple[Reference, ...]]
-    roles: dict[str, Role]
+    references: dict[DescriptorId, tuple[Reference, ...]] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
     # Caches.
     _within: dict[str, Contents] = field(default_factory=dict, compare=False, repr=False)
     _actors: dict[SessionIdentity, Actor] = field(default_factory=dict, compare=False, repr=False)
@@ -75,31 +51,58 @@ class SchemaVersion:
         found = self._within.get(database)
         if found is None:
             # Two threads may compute the same value.
-            found = self._within[database] = _contents(self, database)
+            every = (*self.by_id.values(), *self.objects.values())
+            found = self._within[database] = contents_of(every, database)
         return found
+
+    def after(self, seq: Seq, changes: Iterable[Change]) -> SchemaVersion:
+        """The version that follows this one, at the cost of the changes and of copies."""
+        changes = tuple(changes)
+        by_id, objects = dict(self.by_id), dict(self.objects)
+        for before, after in changes:
+            if after is None and before is not None:
+                by_id.pop(before.id, None)
+                objects.pop(before.id, None)
+            elif isinstance(after, Table):
+                by_id[after.id] = after
+            elif after is not None:
+                objects[after.id] = after
+        children, references = _follow_references(self, by_id, changes)
+        has_roles = any(isinstance(each, Role) for change in changes for each in change)
+        roles, actors = (find_roles(objects.values()), {}) if has_roles else (self.roles, self._actors)
+        within = {name: follow_contents(contents, changes) for name, contents in tuple(self._within.items())}
+        return SchemaVersion(seq, by_id, objects, children, references, roles, within, actors)
+
+    def forget_contents(self) -> None:
+        """Few sessions will ask again."""
+        self._within.clear()
 
 
 def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> SchemaVersion:
-    by_id: dict[DescriptorId, Table] = {}
-    objects: dict[DescriptorId, Descriptor] = {}
-    for descriptor in descriptors:
-        if isinstance(descriptor, Table):
-            by_id[descriptor.id] = descriptor
-        else:
-            objects[descriptor.id] = descriptor
-    parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
-    references = {id_: references_to(by_id.values(), by_id[id_]) for id_ in parents if id_ in by_id}
-    return SchemaVersion(seq, by_id, objects, references, find_roles(objects.values()))
+    return SchemaVersion(seq).after(seq, ((None, descriptor) for descriptor in descriptors))
 
 
-def _contents(schema: SchemaVersion, database: str) -> Contents:
-    by_id = {id_: table for id_, table in schema.by_id.items() if table.database == database}
-    objects = {id_: o for id_, o in schema.objects.items() if is_within(o, database)}
-    by_name = {(table.schema, table.name): table for table in by_id.values()}
-    others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
-    named = {o.name: o for o in objects.values() if isinstance(o, Schema)}
-    has_enums = any(isinstance(o, EnumType) for o in objects.values())
-    return Contents(database, by_id, objects, by_name, {**by_name, **others}, named, has_enums)
+def _follow_references(
+    schema: SchemaVersion, by_id: dict[DescriptorId, Table], changes: Iterable[Change]
+) -> tuple[dict[DescriptorId, frozenset[DescriptorId]], dict[DescriptorId, tuple[Reference, ...]]]:
+    tables = [table for change in changes for table in change if isinstance(table, Table)]
+    # The changed tables with foreign keys to each table, before or after.
+    referring: dict[DescriptorId, set[DescriptorId]] = {t.id: set() for t in tables if t.id in schema.children}
+    for table in tables:
+        for key in table.foreign_keys:
+            referring.setdefault(key.parent, set()).add(table.id)
+    if not referring:
+        return schema.children, schema.references
+    children, references = dict(schema.children), dict(schema.references)
+    for parent, changed in referring.items():
+        now = {id_ for id_ in changed if id_ in by_id and any(k.parent == parent for k in by_id[id_].foreign_keys)}
+        children[parent] = (children.get(parent, frozenset()) - changed) | now
+        references[parent] = ()
+        if parent in by_id:
+            references[parent] = references_to((by_id[id_] for id_ in sorted(children[parent])), by_id[parent])
+        if not children[parent]:
+            del children[parent], references[parent]
+    return children, references
 
 
 def _has_same_key(before: Table, table: Table) -> bool:
@@ -184,13 +187,10 @@ class SchemaHistory:
         return since.seq
 
     def apply(self, seq: Seq, changes: Iterable[PublishedDescriptor]) -> None:
-        descriptors: dict[DescriptorId, Descriptor] = {**self.newest.by_id, **self.newest.objects}
-        for change in changes:
-            if change.body is None:
-                descriptors.pop(change.id, None)
-            else:
-                descriptors[change.id] = change.body
-        self._history = (*self._history, schema_of(seq, descriptors.values()))
+        newest = self.newest
+        following = newest.after(seq, ((newest.find(change.id), change.body) for change in changes))
+        self._history = (*self._history, following)
+        newest.forget_contents()
 
     def forget_below(self, mark: Seq) -> None:
         keep = bisect_right(self._history, mark, key=attrgetter("seq")) - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seachange import errors
-from seachange.engine.replica.schema_history import Relation
+from seachange.engine.replica.contents import Relation
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import TableId
 from seachange.model.locking import LockPolicy, TableLock

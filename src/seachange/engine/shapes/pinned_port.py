@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from seachange import errors
-from seachange.engine.replica.schema_history import Relation
+from seachange.engine.replica.contents import Relation
 from seachange.engine.shapes.translation import translate
 from seachange.model.condition import Condition
 from seachange.model.ids import TableId

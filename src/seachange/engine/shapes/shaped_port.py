@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.engine.buffer.transaction_state import TransactionState
-from seachange.engine.replica.schema_history import Relation
+from seachange.engine.replica.contents import Relation
 from seachange.engine.shapes.pinned_port import find_pinned, pinned
 from seachange.engine.transaction.enum_labels import labelled
 from seachange.engine.transaction.transaction import Transaction

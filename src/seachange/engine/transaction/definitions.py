@@ -15,7 +15,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.transaction.block_stages import check_current, is_outdated, may_be_outdated
 from seachange.engine.transaction.transaction_locks import TransactionLocks
-from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.access import DEFAULT_ROLE, PUBLIC_ROLE
@@ -161,8 +161,8 @@ class Definitions:
                 self.state.block.outdated.add(table.id)
                 raise errors.RowChanged(seq=head)
 
-    def is_empty(self, index_id: IndexId) -> bool:
-        table = next(t for t in self.state.schema.tables() if index_id in t.index_by_id)
+    def is_empty(self, table: Table) -> bool:
+        index_id = table.primary.id
         own = self.state.buffer.indexes.get(index_id)
         if own is not None and (own.staged or own.removed or any(e.row is not None for e in own.entries.values())):
             return False
@@ -172,12 +172,11 @@ class Definitions:
         if self.state.isolation is Isolation.READ_COMMITTED:
             # An index that the same statement has built is newer than its snapshot.
             at = self.state.block.seen_at(index_id, at)
-        return self.state.block.image(table, table.index_by_id[index_id], at).is_empty(at)
+        return self.state.block.image(table, table.primary, at).is_empty(at)
 
-    def rely_on_empty(self, index_id: IndexId) -> None:
-        table = next(t for t in self.state.schema.tables() if index_id in t.index_by_id)
+    def rely_on_empty(self, table: Table) -> None:
         if not self.state.pending.is_new(table):
-            self.state.declared.relied_empty[index_id] = (table, self.state.snapshot.seq)
+            self.state.declared.relied_empty[table.primary.id] = (table, self.state.snapshot.seq)
 
     def fence(self, table_ids: Collection[TableId]) -> None:
         self.state.declared.fenced |= set(table_ids)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seachange import errors
-from seachange.engine.replica.schema_history import Relation
+from seachange.engine.replica.contents import Relation
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.condition import Above, Among, Below, Condition, StartsWith
 from seachange.model.ids import ColumnId, DescriptorId

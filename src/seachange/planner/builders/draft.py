@@ -24,10 +24,11 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
-from seachange.planner.builders.directory import Directory, FoundObject
+from seachange.planner.builders.directory import Directory
 from seachange.planner.graph import field_values
 from seachange.planner.known_schema import KnownSchema
-from seachange.planner.object_parts import decompose, namespace_of
+from seachange.planner.object_names import FoundObject
+from seachange.planner.object_parts import decompose
 
 E = TypeVar("E")
 
@@ -72,14 +73,7 @@ class Draft:
         self._indexes: dict[type[Element], dict[str, dict[object, dict[Element, None]]]] = {}
         self._loaded: set[DescriptorId] = set()
         self._next: dict[tuple[DescriptorId, str], int] = {}
-        self.directory = Directory(catalog.database)
-        for descriptor in catalog.descriptors.values():
-            entry = namespace_of(descriptor)
-            self.directory.put(entry)
-            if isinstance(descriptor, Table):
-                # One that is to take the place of another has its name already, which leads to the other until then.
-                indexes = sorted(descriptor.indexes, key=lambda index: index.state is State.PUBLIC)
-                self.directory.put_indexes(entry, ((index.id, index.name) for index in indexes))
+        self.directory = Directory(catalog.object_names())
 
     def again(self, catalog: KnownSchema) -> Draft:
         """Another one, of another catalog."""

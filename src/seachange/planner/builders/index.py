@@ -12,13 +12,13 @@ from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
-from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index
 from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.lookup import find_object
 from seachange.planner.builders.rebuild import add_index
 from seachange.planner.names import choose_name
+from seachange.planner.object_names import FoundObject
 from seachange.values.types import TEXT
 
 # What the names of functions begin with that DuckDB is given.

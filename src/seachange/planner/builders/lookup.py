@@ -11,8 +11,8 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import EVERYBODYS, PUBLIC_ROLE
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
-from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
+from seachange.planner.object_names import FoundObject
 
 # Objects that are in no schema.
 SPACES = frozenset({ObjectKind.SCHEMA, ObjectKind.DATABASE})

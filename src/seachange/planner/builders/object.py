@@ -10,10 +10,10 @@ from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements import ChangeOwner, MoveObject, RenameObject
-from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, Kinds, find_object, refuse_taken
 from seachange.planner.builders.schema import check_schema_name, is_taken
+from seachange.planner.object_names import FoundObject
 
 # ALTER TABLE takes other relations too.
 _RELATIONS: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE})}

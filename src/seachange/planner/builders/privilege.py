@@ -13,9 +13,9 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE
 from seachange.model.statements import Grant
-from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import Kinds, existing, missing
+from seachange.planner.object_names import FoundObject
 
 _ALL = "ALL"
 # GRANT ... ON TABLE speaks of all that can be selected from.

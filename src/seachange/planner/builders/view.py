@@ -17,9 +17,9 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements import CreateView
-from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import refuse_taken
+from seachange.planner.object_names import FoundObject
 
 _READABLE = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 

@@ -136,7 +136,7 @@ def _versions(
             made = {id_: _verified(versions[id_][-1], after[id_], port, duck) for id_ in stage.publishes}
             for id_, version in made.items():
                 versions[id_].append(version)
-            catalog = replace(catalog, descriptors={**after, **made})
+            catalog = catalog.with_descriptors({**after, **made})
     return list(versions.values())
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from seachange import errors
-from seachange.model.ids import TableId
+from seachange.model.ids import DescriptorId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement, Explain
@@ -38,7 +39,7 @@ from seachange.sql.change.type_checks import verify_checks
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.port import TransactionPort
-from seachange.sql.query.databases import check_named_databases, descriptors_of, tables_of
+from seachange.sql.query.databases import check_named_databases, known_schema, table_of
 
 _OWN_WORK = "In this transaction all stages run inside the statement, without a wait: no other session sees the rows."
 # The prefix of remarks in formats that another program reads.
@@ -97,13 +98,12 @@ def _resolved(statement: DdlStatement, port: TransactionPort) -> list[DdlStateme
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[ChangePlan, KnownSchema]:
     """The plan with invented ids, and the catalog that it was planned for."""
-    tables, known = tables_of(statements, port), descriptors_of(statements, port)
+    known = known_schema(statements, port, partial(_Sizes, port))
     # The statement would wait for a running change, so the plan ignores it.
-    rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
-    path, database = port.statement.search_path, port.statement.session.database
-    catalog = with_past(statements, KnownSchema(rested, _Sizes(tables, port), (), path, database), port)
+    rested = {id_: at_rest(descriptor) for id_, descriptor in known.descriptors.items()}
+    catalog = with_past(statements, known.with_descriptors(rested), port)
     release = release_of(port.definitions.release)
-    return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
+    return plan_statements(catalog, statements, _made_up_ids(known.descriptors.values()), release=release), catalog
 
 
 def _read(text: str) -> list[DdlStatement]:
@@ -165,18 +165,18 @@ def _with_rows(
 class _Sizes(Mapping[TableId, TableSize]):
     """Table sizes, found on demand: finding all of them would load every table."""
 
-    def __init__(self, tables: Sequence[Table], port: TransactionPort) -> None:
-        self._tables = {table.id: table for table in tables}
+    def __init__(self, port: TransactionPort, descriptors: Mapping[DescriptorId, Descriptor]) -> None:
         self._port = port
+        self._descriptors = descriptors
         self._known: dict[TableId, TableSize] = {}
 
     def __getitem__(self, table_id: TableId) -> TableSize:
         if table_id not in self._known:
-            self._known[table_id] = self._port.reads.size(self._tables[table_id])
+            self._known[table_id] = self._port.reads.size(table_of(self._descriptors, table_id))
         return self._known[table_id]
 
     def __iter__(self) -> Iterator[TableId]:
-        return iter(self._tables)
+        return (id_ for id_, found in self._descriptors.items() if isinstance(found, Table))
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return sum(1 for _ in self)

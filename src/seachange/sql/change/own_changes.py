@@ -81,7 +81,7 @@ def run_own_change(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort
         for op in part.ops(stage):
             assert isinstance(op, BackfillIndexes | Validate)
             port.own_rows.run_own(op)
-    rely(changed, catalog.descriptors, now, port)
+    rely(changed, catalog, now, port)
     port.definitions.fence(plan.change.fenced | (plan.then.change.fenced if plan.then is not None else frozenset()))
 
 
@@ -95,7 +95,7 @@ def _publish_stage(
         version = publish_version(before.descriptors.get(id_), version, (), port, duck)
         if version is not None:
             published[id_] = version
-    return replace(after, descriptors=published)
+    return after.with_descriptors(published)
 
 
 def _with_origins(before: Descriptor | None, after: Descriptor | None) -> Descriptor | None:

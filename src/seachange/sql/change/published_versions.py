@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from seachange.model.change.ops import OpType
 from seachange.model.ids import DescriptorId
+from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import Database, Descriptor, EnumType, View, is_relabelled
+from seachange.model.schema.objects import Descriptor, EnumType, View, is_relabelled
 from seachange.model.schema.objects import Schema as SchemaObject
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.planner.known_schema import KnownSchema, apply_ops
@@ -37,29 +38,27 @@ def verify_outcome(
     for part, stage in rest:
         if stage.type is OpType.MUTATION:
             after = apply_ops(after, part.ops(stage))
-    for id_, outcome in after.descriptors.items():
-        before = known.get(id_)
+    parts = (plan,) if plan.then is None else (plan, plan.then)
+    for id_ in sorted({id_ for part in parts for stage in part.stages for id_ in stage.publishes}):
+        before, outcome = known.get(id_), after.descriptors.get(id_)
         if isinstance(outcome, Table) and isinstance(before, Table) and outcome is not before:
             verify_checks(before, outcome, duck)
             check_grouping(before, outcome, (view for view in after.descriptors.values() if isinstance(view, View)))
 
 
-def rely(
-    changed: Iterable[DescriptorId], known: Mapping[DescriptorId, Descriptor], after: KnownSchema, port: TransactionPort
-) -> None:
+def rely(changed: Iterable[DescriptorId], catalog: KnownSchema, after: KnownSchema, port: TransactionPort) -> None:
     """Whatever a new version refers to must still exist when the version is published."""
-    used: set[DescriptorId] = set()
-    databases = {other.name: other.id for other in after.descriptors.values() if isinstance(other, Database)}
-    schemas = {other.name: other.id for other in after.descriptors.values() if isinstance(other, SchemaObject)}
+    used: set[DescriptorId | None] = set()
+    names = catalog.object_names()
     for id_ in changed:
         descriptor = after.descriptors.get(id_)
-        before = known.get(id_)
+        before = catalog.descriptors.get(id_)
         if before is not None and descriptor is not None and is_relabelled(before, descriptor):
             continue
-        if isinstance(descriptor, _IN_DATABASES) and descriptor.database in databases:
-            used.add(databases[descriptor.database])
-        if isinstance(descriptor, _IN_SCHEMAS) and descriptor.schema in schemas:
-            used.add(schemas[descriptor.schema])
+        if isinstance(descriptor, _IN_DATABASES):
+            used.add(names.find_space(ObjectKind.DATABASE, descriptor.database))
+        if isinstance(descriptor, _IN_SCHEMAS):
+            used.add(names.find_space(ObjectKind.SCHEMA, descriptor.schema))
         match descriptor:
             case Table(columns=columns):
                 used.update(s for column in columns for s in column.default_sequences)
@@ -68,7 +67,7 @@ def rely(
                 used.update(ids)
             case _:
                 pass
-    relied = {id_ for id_ in used - set(changed) if id_ in after.descriptors}
+    relied = {id_ for id_ in used - set(changed) if id_ is not None and id_ in after.descriptors}
     check_relied(relied, port)
     port.definitions.rely_on(after.descriptors[id_] for id_ in relied)
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.change.ops import OpType
-from seachange.model.ids import TableId
+from seachange.model.ids import DescriptorId, TableId
 from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor
 from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.advice import advise
 from seachange.planner.block_plan import touched_by
@@ -42,7 +44,7 @@ from seachange.sql.change.type_checks import evaluate_stable
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.query.databases import descriptors_of, hold_database, tables_of
+from seachange.sql.query.databases import hold_database, known_schema, table_of
 from seachange.sql.settings.settings import PUBLISH
 
 # Ids are allocated in blocks: how many a statement needs is known only after planning.
@@ -52,28 +54,25 @@ _ID_BLOCK = 8
 class TableSizes(Mapping[TableId, TableSize]):
     """Which tables have rows, read only where a plan depends on it."""
 
-    def __init__(self, port: TransactionPort, tables: Mapping[TableId, Table]) -> None:
+    def __init__(self, port: TransactionPort, descriptors: Mapping[DescriptorId, Descriptor]) -> None:
         self._port = port
-        self._tables = tables
+        self._descriptors = descriptors
 
     def __getitem__(self, table_id: TableId) -> TableSize:
-        return TableSize(rows=0 if self._port.definitions.is_empty(self._tables[table_id].primary.id) else 1)
+        return TableSize(rows=0 if self._port.definitions.is_empty(table_of(self._descriptors, table_id)) else 1)
 
     def __iter__(self) -> Iterator[TableId]:
-        return iter(self._tables)
+        return (id_ for id_, found in self._descriptors.items() if isinstance(found, Table))
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return sum(1 for _ in self)
 
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
     statement = _bind(statement, port)
     statement = resolve_local_times(resolve_time_functions(statement, port), port, duck, notices)
-    tables = {table.id: table for table in tables_of([statement], port)}
-    known = descriptors_of([statement], port)
-    path, database = port.statement.search_path, port.statement.session.database
-    catalog = KnownSchema(known, TableSizes(port, tables), (), path, database)
-    catalog = with_past([statement], catalog, port)
+    catalog = with_past([statement], known_schema([statement], port, partial(TableSizes, port)), port)
+    known = catalog.descriptors
     check_named_roles(statement, port)
     check_needs(statement, port)
     plan = _plan(statement, catalog, port)
@@ -115,7 +114,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         return Result(command_tag(statement))
     hold_database(statement, known.values(), port)
     check_change(plan.change, port)
-    _publish_at_once(plan, at_once, catalog, tables, port, duck)
+    _publish_at_once(plan, at_once, catalog, port, duck)
     notices.extend(plan.notices)
     if needs_job or port.jobs.asks_for_job:
         measured = _with_sizes(plan, catalog, port)
@@ -159,7 +158,6 @@ def _publish_at_once(
     plan: ChangePlan,
     stages: Sequence[Stage],
     catalog: KnownSchema,
-    tables: Mapping[TableId, Table],
     port: TransactionPort,
     duck: DuckSession,
 ) -> None:
@@ -169,14 +167,15 @@ def _publish_at_once(
         after = apply_ops(after, plan.ops(stage))
     verify_outcome(plan, after, known, duck)
     for table_id in plan.change.empty:
-        port.definitions.rely_on_empty(tables[table_id].primary.id)
+        port.definitions.rely_on_empty(table_of(known, table_id))
     changed = {id_ for stage in stages for id_ in stage.publishes}
     for id_ in sorted(changed):
         publish_version(known.get(id_), after.descriptors.get(id_), catalog.dropped, port, duck)
     # Bump the version of tables assumed empty, so that inserts in flight are fenced.
     for table_id in plan.change.empty - changed:
-        port.definitions.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
-    rely(changed, known, after, port)
+        table = table_of(known, table_id)
+        port.definitions.publish(table, replace(table, version=table.version + 1))
+    rely(changed, catalog, after, port)
 
 
 def _launch_job(

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from seachange.model.change.ops import BackfillIndexes, Validate
-from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
+from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
+from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.planner.plan import Change, ChangePlan
 from seachange.planner.stages import Phase, Progress
@@ -29,10 +30,10 @@ class DefinitionPort(Protocol):
     def check_newest(self, ids: Collection[DescriptorId]) -> None:
         """Raises RowChanged if one of the descriptors has a newer version than that of the snapshot."""
 
-    def is_empty(self, index_id: IndexId) -> bool: ...
+    def is_empty(self, table: Table) -> bool: ...
 
-    def rely_on_empty(self, index_id: IndexId) -> None:
-        """The commit is refused if the index, which was found empty, has rows by then."""
+    def rely_on_empty(self, table: Table) -> None:
+        """The commit is refused if the table, which was found empty, has rows by then."""
 
     def fence(self, table_ids: Collection[TableId]) -> None:
         """After this commit, no transaction commits that planned with an older version of these tables."""

@@ -29,6 +29,7 @@ from seachange.model.schema.sequences import SequenceState
 from seachange.model.sessions import SessionRequest, ShownSession
 from seachange.model.statements import OnCommit
 from seachange.planner.known_schema import PastChange, TableSize
+from seachange.planner.object_names import ObjectNames
 from seachange.sql.port.change_ports import BlockPort, DefinitionPort, JobPort, OwnRowsPort
 from seachange.sql.port.feed_port import FeedPort
 
@@ -126,6 +127,10 @@ class SchemaPort(Protocol):
     @property
     def has_enums(self) -> bool:
         """Whether there is any enum type."""
+
+    @property
+    def planned(self) -> tuple[Mapping[DescriptorId, Descriptor], ObjectNames]:
+        """What the planner works on: the descriptors of the database, and their names."""
 
     def dropped_objects(self) -> tuple[Descriptor, ...]:
         """Those that are still kept, in the order in which they were dropped, as of the version that followed."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
 from seachange import errors
-from seachange.model.ids import DescriptorId
+from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import UNPLANNED, Database, Descriptor
 from seachange.model.statements import DdlStatement, DropObjects, RenameObject
+from seachange.planner.known_schema import KnownSchema, TableSize
 from seachange.sql.parsing.parse import Parsed, TreeStatement
 from seachange.sql.port.port import TransactionPort
 
@@ -21,20 +22,35 @@ from seachange.sql.port.port import TransactionPort
 _PLAIN = (str, int, type(None))
 
 
-def tables_of(statements: Iterable[DdlStatement], port: TransactionPort) -> tuple[Table, ...]:
-    return port.schema.every_table() if any(map(_takes_whole, statements)) else port.names.tables()
+def known_schema(
+    statements: Iterable[DdlStatement],
+    port: TransactionPort,
+    sizes_of: Callable[[Mapping[DescriptorId, Descriptor]], Mapping[TableId, TableSize]],
+) -> KnownSchema:
+    """What the planner is to know of the session's database, or of all of them."""
+    descriptors, names = _whole_schema(port) if any(map(_takes_whole, statements)) else port.schema.planned
+    path, database = port.statement.search_path, port.statement.session.database
+    return KnownSchema(descriptors, sizes_of(descriptors), (), path, database, names=names)
 
 
-def descriptors_of(statements: Iterable[DdlStatement], port: TransactionPort) -> dict[DescriptorId, Descriptor]:
-    statements = tuple(statements)
-    objects = port.schema.every_object() if any(map(_takes_whole, statements)) else port.schema.objects()
-    every = (*tables_of(statements, port), *objects)
-    return {found.id: found for found in every if not isinstance(found, UNPLANNED)}
+def _whole_schema(port: TransactionPort) -> tuple[Mapping[DescriptorId, Descriptor], None]:
+    every = (*port.schema.every_table(), *port.schema.every_object())
+    return {found.id: found for found in every if not isinstance(found, UNPLANNED)}, None
+
+
+def table_of(descriptors: Mapping[DescriptorId, Descriptor], table_id: TableId) -> Table:
+    """Raises KeyError if it is none."""
+    found = descriptors[table_id]
+    if not isinstance(found, Table):
+        raise KeyError(table_id)
+    return found
 
 
 def hold_database(statement: DdlStatement, known: Iterable[Descriptor], port: TransactionPort) -> None:
     """Takes an exclusive lock on a database that is dropped or renamed."""
-    names = {name.name for name in relations_named(statement)} if _takes_whole(statement) else set()
+    if not _takes_whole(statement):
+        return
+    names = {name.name for name in relations_named(statement)}
     for found in known:
         if isinstance(found, Database) and found.name in names:
             port.locks.hold_alone(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 from seachange import errors
@@ -40,7 +41,7 @@ from seachange.sql.change.time_constants import resolve_time_functions
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.query.databases import check_named_databases, descriptors_of, tables_of
+from seachange.sql.query.databases import check_named_databases, known_schema
 from seachange.sql.run.execute import Prepared
 
 # The classes of errors that one of the statements causes: what is not supported, values, constraints, names and rights.
@@ -110,9 +111,7 @@ def _resolved(prepared: Sequence[Prepared], port: TransactionPort, duck: DuckSes
 
 def _run(statements: Sequence[DdlStatement], text: str, port: TransactionPort, duck: DuckSession) -> bool:
     """False if it takes no job: the statements are cheap one by one."""
-    known = descriptors_of(statements, port)
-    sizes = TableSizes(port, {table.id: table for table in tables_of(statements, port)})
-    catalog = KnownSchema(known, sizes, (), port.statement.search_path, port.statement.session.database)
+    catalog = known_schema(statements, port, partial(TableSizes, port))
     for statement in statements:
         check_named_roles(statement, port)
         check_needs(statement, port)
@@ -123,7 +122,7 @@ def _run(statements: Sequence[DdlStatement], text: str, port: TransactionPort, d
     if plan.notices:
         return False
     for statement in statements:
-        check_plan(statement, plan, known, port)
+        check_plan(statement, plan, catalog.descriptors, port)
     refuse_unfit(plan)
     check_supported(plan, catalog, port)
     check_change(plan.change, port)

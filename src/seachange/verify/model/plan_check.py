@@ -66,7 +66,7 @@ def subjects_of(plan: ChangePlan, catalog: KnownSchema, release: Release = CURRE
     ids = {descriptor_of(element) for element in changed}
     parents = {e.parent_id for e in changed if isinstance(e, elements.ForeignKeyElement)}
     known = {id_: d for id_, d in catalog.descriptors.items() if id_ in ids | parents}
-    program = write_program(replace(catalog, descriptors=known), [plan], release, _NOTHING)
+    program = write_program(catalog.with_descriptors(known), [plan], release, _NOTHING)
     names = Names(plan, catalog)
     found: list[Subject] = []
     for table_id in sorted(id_ for id_ in ids if _is_table(id_, program)):
