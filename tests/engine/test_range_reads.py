@@ -64,6 +64,18 @@ def test_cold_row_needs_few_requests(connection: seachange.Connection, proxy: Fa
     assert downloaded < size / 4
 
 
+def test_export_transfers_the_end_of_a_file(
+    connection: seachange.Connection, proxy: FaultProxy, s3_server: S3Server, loaded: tuple[str, str]
+):
+    """The statistics of its columns are there."""
+    pytest.importorskip("fastavro", reason="fastavro is not installed (make setup)")
+    connection.execute("call seachange.export_iceberg('t')")
+    ((files, downloaded),) = connection.execute("select files, downloaded_bytes from seachange.cache").fetchall()
+    ((size,),) = connection.execute("select sum(size_bytes) from seachange.segments").fetchall()
+    assert files == 0
+    assert 0 < downloaded < size / 10
+
+
 def test_file_that_is_read_much_is_fetched(connection: seachange.Connection, proxy: FaultProxy):
     for step in range(12):
         wanted = 1 + step * (ROWS // 12)

@@ -14,6 +14,7 @@ from seachange import errors
 from seachange.engine.exports.table_exports import GRACE_US
 from seachange.iceberg.export import referenced_names
 from seachange.iceberg.manifests import SMALL_MANIFESTS_MAX
+from seachange.iceberg.metadata import LOGGED_MAX
 from seachange.runtime.faults import FAULTS
 from tests.iceberg.reading import Lake, open_lake, read
 
@@ -67,6 +68,25 @@ def test_small_manifests_are_merged(lake: Lake):
         lake.run(MANY.format(number * 10_000))
         exported = lake.export()
     assert len(exported.manifests) <= SMALL_MANIFESTS_MAX + 1
+    lake.check()
+
+
+def test_metadata_that_was_replaced_goes_before_its_snapshot(lake: Lake):
+    """Each metadata file lists all snapshots: the sizes of those of a day would add up."""
+    clock = ShiftedClock(lake)
+    lake.run(TABLE)
+    exported = []
+    for number in range(LOGGED_MAX + 4):
+        # The last one keeps those of the minute before it.
+        clock.ahead_us += GRACE_US
+        lake.run(f"insert into t values ({number}, 'x')")
+        exported.append(lake.export())
+    kept = [name for name in lake.names() if name.endswith("metadata.json")]
+    assert len(kept) == LOGGED_MAX + 1
+    assert not Path(exported[0].address).exists()
+    assert len(exported[-1].metadata["snapshots"]) == LOGGED_MAX + 4
+    # Every snapshot can still be read.
+    assert read(exported[-1].address, exported[0].snapshot) == [{"id": "0", "s": "x"}]
     lake.check()
 
 

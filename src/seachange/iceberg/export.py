@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-import pyarrow.parquet as pq
 import xxhash
 
 from seachange.iceberg import avro_files, deletes, metadata
@@ -42,7 +41,6 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.segments import Segment
 from seachange.storage.image import FileSlice, SnapshotParts
-from seachange.storage.segment_reader import reading
 from seachange.storage.warehouse import Warehouse
 
 _PARQUET = "PARQUET"
@@ -82,7 +80,8 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """When an export is made: the snapshots that stay, the age of metadata files that may go, and a new name."""
+    """When an export is made: the snapshots that stay, the age of metadata files that may go if there are many, and a
+    new name."""
 
     now_ms: int
     retained: frozenset[int]
@@ -157,6 +156,16 @@ def referenced_names(folder: TableFolder, exported: Exported, known: dict[str, f
     return frozenset(name for name in own if name is not None).union(*known.values())
 
 
+def replaced_names(folder: TableFolder, last: Exported, exported: Exported) -> list[str]:
+    """The names of metadata files that the export, which continues the last one, lists no more."""
+    kept = {entry["metadata-file"] for entry in exported.metadata["metadata-log"]}
+    if last.address not in kept:
+        return []
+    gone = (entry["metadata-file"] for entry in last.metadata["metadata-log"])
+    found = (folder.name_of(address) for address in gone if address not in kept)
+    return [name for name in found if name is not None]
+
+
 def _widened(last: Exported | None, fields: Sequence[Mapping[str, Any]]) -> frozenset[int]:
     if last is None:
         return frozenset()
@@ -202,22 +211,19 @@ class _Writer:
 
     def data_files(self, files: Sequence[FileSlice]) -> dict[str, ListedFile]:
         found: dict[str, ListedFile] = {}
-        for segment in (file.segment for file in files):
-            path = self.source.address(segment)
-            known = self.before.get(path)
-            if known is None:
-                statistics = read_statistics(self._footer(segment), self.source.table, self.fields)
+        segments = {self.source.address(file.segment): file.segment for file in files}
+        new = {path: segment for path, segment in segments.items() if path not in self.before}
+        footers = dict(zip(new, self.source.warehouse.footers(list(new.values())), strict=True))
+        for path, segment in segments.items():
+            if path in footers:
+                statistics = read_statistics(footers[path], self.source.table, self.fields)
                 known = ListedFile(FileContent.DATA, path, _PARQUET, segment.rows, segment.size_bytes)
                 found[path] = replace(known, statistics=statistics)
             else:
+                known = self.before[path]
                 found[path] = replace(known, statistics=known.statistics.without_bounds(self.widened))
         rows = self._catalog_rows()
         return found if rows is None else {**found, rows.path: rows}
-
-    def _footer(self, segment: Segment) -> pq.FileMetaData:
-        warehouse = self.source.warehouse
-        with reading(warehouse.name(segment.id)):
-            return pq.read_metadata(warehouse.path(segment))
 
     def _catalog_rows(self) -> ListedFile | None:
         if not self.source.parts.inline:

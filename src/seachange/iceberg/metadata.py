@@ -12,6 +12,8 @@ from seachange.model.schema.descriptor import Table
 
 Metadata = dict[str, Any]
 BRANCH = "main"
+# How many metadata files that were replaced are kept.
+LOGGED_MAX = 100
 # Iceberg's vectorized reader for Spark fails at the delta encodings that segments have; its other reader knows them.
 _PROPERTIES = {"read.parquet.vectorization.enabled": "false"}
 
@@ -135,6 +137,9 @@ def log_metadata(metadata: Metadata, replaced: str, replaced_ms: int) -> Metadat
 
 
 def forget_metadata(metadata: Metadata, oldest_ms: int) -> Metadata:
-    """Without entries of the log that are older."""
-    kept = [entry for entry in metadata["metadata-log"] if entry["timestamp-ms"] >= oldest_ms]
-    return metadata | {"metadata-log": kept}
+    """Without the entries of the log that are older, except the newest ones: each file lists all snapshots, so their
+    sizes add up."""
+    log = metadata["metadata-log"]
+    newest = log[-LOGGED_MAX:]
+    recent = [entry for entry in log[:-LOGGED_MAX] if entry["timestamp-ms"] >= oldest_ms]
+    return metadata | {"metadata-log": [*recent, *newest]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seachange.iceberg.table_schema import Unmapped, map_columns
 from seachange.model.ids import DescriptorId
@@ -13,7 +12,6 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.segments import Segment
 from seachange.storage.arrow import column_name
-from seachange.storage.segment_reader import reading
 from seachange.storage.warehouse import Warehouse
 
 _FIELD_ID = b"PARQUET:field_id"
@@ -38,10 +36,8 @@ def find_obstacle(
 def check_files(table: Table, segments: Iterable[Segment], warehouse: Warehouse) -> None:
     """Reads the schemas of the files, if the table has arrays."""
     if any(column.type.element is not None for column in table.visible_columns):
-        for segment in segments:
-            with reading(warehouse.name(segment.id)):
-                schema = pq.read_schema(warehouse.path(segment))
-            check_elements(table, schema)
+        for footer in warehouse.footers(list(segments)):
+            check_elements(table, footer.schema.to_arrow_schema())
 
 
 def check_elements(table: Table, schema: pa.Schema) -> None:

@@ -68,6 +68,16 @@ class Warehouse:
         """Raises if one of the files is damaged."""
         self._whole(list(files))
 
+    def footers(self, segments: Sequence[Segment]) -> list[pq.FileMetaData]:
+        """What the files say of their columns and row groups. Of a large one that is elsewhere only its end is
+        transferred."""
+        ranged = [self.files.ranges(stored_segment(segment)) for segment in segments]
+        whole = iter(self._whole([segment for segment, part in zip(segments, ranged, strict=True) if part is None]))
+        return [
+            _footer(segment, next(whole) if part is None else part)
+            for segment, part in zip(segments, ranged, strict=True)
+        ]
+
     def reader(self, segment: Segment, key: KeyColumnTypes) -> SegmentReader:
         """A reader for lookups by `key`: the entry key's columns, with the types in which keys are looked up."""
         name = (segment.id, *key)
@@ -172,6 +182,16 @@ class Warehouse:
         except (pa.ArrowException, OSError, ValueError, errors.Error):
             return None
         return footer.segment_id if footer else None
+
+
+def _footer(segment: Segment, source: str | RangedFile) -> pq.FileMetaData:
+    name = segment_name(segment.id)
+    with reading(name):
+        found = pq.read_metadata(source if isinstance(source, str) else pa.PythonFile(source, mode="r"))
+        footer = decode_footer(found.metadata)
+    if footer is None or footer.segment_id != segment.id:
+        raise errors.SegmentDamaged(file=name, detail="it belongs to another segment")
+    return found
 
 
 def _stored(file: Segment | ShuffleFile) -> StoredFile:

@@ -25,12 +25,21 @@ from seachange import errors
 from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
-from seachange.iceberg.export import Exported, Occasion, TableSource, export_table, read_export, referenced_names
+from seachange.iceberg.export import (
+    Exported,
+    Occasion,
+    TableSource,
+    export_table,
+    read_export,
+    referenced_names,
+    replaced_names,
+)
 from seachange.iceberg.folder import TableFolder
 from seachange.iceberg.options import read_options
 from seachange.iceberg.table_schema import Unmapped
 from seachange.model.exports import ExportRecord
 from seachange.model.ids import Seq, TableId
+from seachange.model.schema.descriptor import Table
 from seachange.model.segments import Segment
 from seachange.runtime.faults import reach
 from seachange.runtime.location import SEGMENTS, is_url
@@ -96,8 +105,17 @@ class TableExports:
         for table in due:
             self._due_us[table.id] = now_us + interval_us
             if now_us - made.get(table.id, 0) >= interval_us:
-                with suppress(errors.Error):
-                    self.export(table.id)
+                self._export_or_note(table)
+
+    def _export_or_note(self, table: Table) -> None:
+        try:
+            self.export(table.id)
+        except (errors.NotMappable, errors.UndefinedTable):
+            # The view shows why, or there is nothing to show any more.
+            return
+        except errors.Error as problem:
+            with suppress(errors.Error):
+                self._parts.catalog.log_event(f'table "{table.full_name}" was not exported: {problem}')
 
     def folder(self, table_id: TableId) -> TableFolder:
         if table_id not in self._folders:
@@ -183,7 +201,7 @@ class TableExports:
         last = self._read_last(folder, table_id, newest)
         live = frozenset(record.snapshot for record in records if record.expires_us - GRACE_US > now_us)
         token = self._parts.entropy.token(8).hex()
-        occasion = Occasion(now_us // 1_000, live, (now_us - self.retention_us) // 1_000, token)
+        occasion = Occasion(now_us // 1_000, live, (now_us - GRACE_US) // 1_000, token)
         source = self._source(table_id, epoch, seq)
         try:
             exported = export_table(source, last, folder, occasion)
@@ -192,6 +210,8 @@ class TableExports:
         reach("export.written")
         if exported is not last or newest is None or newest.expires_us - now_us < self.retention_us // 2:
             self._record(epoch, table_id, seq, exported, records, now_us)
+        if last is not None and exported is not last:
+            folder.files.delete(replaced_names(folder, last, exported))
         ends_us = [record.expires_us for record in records if record.snapshot in exported.snapshots]
         until_us = min([now_us + self.retention_us // 2, *(end_us - GRACE_US for end_us in ends_us)])
         self._last[table_id] = _Last(seq, until_us, exported)
