@@ -18,9 +18,12 @@ from seachange import errors
 from seachange.cli.main import main
 from seachange.engine.database.copying import move_database
 from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 from seachange.runtime.location import DataLocation, find_location
 from tests.support.s3 import S3Server, environment
+from tests.support.workers import wait_until
 
+SEACHANGE = str(Path(sys.executable).with_name("seachange"))
 LOAD = "insert into t select x, 'v' || x from generate_series({0} + 1, {0} + 6000) s(x)"
 
 
@@ -84,30 +87,72 @@ def test_database_moves_under_a_writer(url: str, catalog: str, tmp_path: Path):
     assert count(back, catalog) == 6_000 * written[0]
 
 
-MOVE = """
-import sys
-from seachange.engine.database.copying import move_database
-from seachange.runtime.location import find_location
-move_database(find_location(sys.argv[1]), sys.argv[2], find_location(sys.argv[3], sys.argv[4]))
-"""
-
-
-# The first waits until the epoch of the dead process has expired.
-@pytest.mark.parametrize("point", [pytest.param("copy.copied", marks=pytest.mark.slow), "copy.moved"])
-def test_killed_move_is_resumed_or_complete(url: str, tmp_path: Path, point: str):
-    folder, store = find_location(tmp_path / "folder"), find_location(url, tmp_path / "local")
+@pytest.mark.parametrize(
+    ("point", "to_store"),
+    [
+        pytest.param("copy.noted", True, marks=pytest.mark.slow),
+        pytest.param("copy.noted", False, marks=pytest.mark.slow),
+        pytest.param("identity.proposed", True, marks=pytest.mark.slow),
+        pytest.param("identity.proposed", False, marks=pytest.mark.slow),
+        pytest.param("segment.renamed", False, marks=pytest.mark.slow),
+        ("copy.copied", True),
+        pytest.param("copy.copied", False, marks=pytest.mark.slow),
+        ("copy.moved", True),
+        pytest.param("copy.moved", False, marks=pytest.mark.slow),
+        pytest.param("identity.settled", True, marks=pytest.mark.slow),
+        pytest.param("identity.settled", False, marks=pytest.mark.slow),
+    ],
+)
+def test_killed_move_is_finished_by_the_same_command(url: str, tmp_path: Path, point: str, to_store: bool):
+    folder, other = find_location(tmp_path / "folder"), find_location(tmp_path / "other")
+    target = find_location(url, tmp_path / "local") if to_store else other
     catalog = f"sqlite:///{tmp_path}/catalog.sqlite"
     with closing(seachange.connect(str(folder), catalog, autocommit=True)) as connection:
         connection.execute("create table t (id bigint primary key, v text)")
-        connection.execute(LOAD.format(0))
-    command = [sys.executable, "-c", MOVE, str(folder), catalog, url, str(tmp_path / "local")]
+        connection.execute("create table gone (id bigint primary key, v text)")
+        for first in (0, 6_000):
+            connection.execute(LOAD.format(first))
+        connection.execute(LOAD.format(0).replace("into t", "into gone"))
+    command = [SEACHANGE, "copy", "--data", str(folder), "--catalog", catalog]
+    command += ["--to", str(target), *(["--to-local", str(target.local)] if to_store else [])]
     assert subprocess.run(command, env={**os.environ, "SEACHANGE_FAULT": point}).returncode == -9
-    if point == "copy.copied":
-        assert count(folder, catalog) == 6_000
-        move_database(folder, catalog, store)
-    assert count(store, catalog) == 6_000
+    if point not in ("copy.moved", "identity.settled"):
+        drop_table(folder, catalog)
+    again = subprocess.run(command, capture_output=True, text=True)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert count(target, catalog) == 12_000
     with pytest.raises(errors.WrongDatabase):
         open_node(folder, catalog)
+    local = ["--local", str(target.local)] if to_store else []
+    assert main(["check", "--data", str(target), "--catalog", catalog, *local]) == 0
+    # And it is done once more.
+    assert subprocess.run(command).returncode == 0
+
+
+def drop_table(location: DataLocation, catalog: str) -> None:
+    """The files of a table go while no copy runs."""
+    node = open_node(location, catalog, retention_us=0)
+    with closing(node), closing(Session(node)) as session:
+        before = len(node.parts.files.names())
+        session.execute("drop table gone")
+
+        def are_collected() -> bool:
+            node.maintenance.collect(node.epoch)
+            return len(node.parts.files.names()) < before
+
+        wait_until(are_collected, "the files to be deleted")
+
+
+def test_place_of_another_copy_is_refused(url: str, tmp_path: Path):
+    folders = [find_location(tmp_path / name) for name in ("one", "two")]
+    for folder in folders:
+        open_node(folder).close()
+    store = find_location(url, tmp_path / "local")
+    command = [SEACHANGE, "copy", "--data", str(folders[0]), "--to", str(store)]
+    assert subprocess.run(command, env={**os.environ, "SEACHANGE_FAULT": "copy.copied"}).returncode == -9
+    with pytest.raises(errors.DataFolderProblem, match="another database"):
+        move_database(folders[1], None, store)
+    move_database(folders[0], None, store)
 
 
 def test_place_with_a_database_is_refused(url: str, tmp_path: Path):

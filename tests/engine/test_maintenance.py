@@ -1,6 +1,7 @@
 """The node's housekeeping folds by itself what has grown, and only that."""
 
 import errno
+from contextlib import closing
 
 import duckdb
 import pytest
@@ -9,10 +10,14 @@ from seachange import errors
 from seachange.engine.node.maintenance import COLLECTION_US, COMPACT_AGE_SEQS, COMPACT_ROWS_MIN, has_grown
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
+from seachange.engine.session.session import Session
 from seachange.model.ids import Seq
+from seachange.pipeline.compaction.gc import GC_CLAIM
+from seachange.planner.rules.release import CURRENT
 from seachange.runtime.faults import FAULTS
 from seachange.storage.image import IndexImage
-from tests.engine.database import create, insert, rows
+from tests.engine.database import bulk, create, insert, rows
+from tests.support.workers import wait_until
 
 
 def image_of(node: Node) -> IndexImage:
@@ -83,6 +88,19 @@ def test_an_index_that_cannot_be_compacted_does_not_block_others(
     FAULTS.disarm()
     assert node.maintenance.compactions == 1
     assert (len(rows(node)), len(rows(node, "u"))) == met
+
+
+def test_garbage_is_collected_after_a_collector_was_killed(node: Node):
+    """Its epoch is still live in the catalog, and holds the claim."""
+    create(node)
+    bulk(node, (1, "a", 1))
+    with closing(Session(node)) as session:
+        session.execute("drop table t")
+    catalog = node.parts.catalog
+    killed = catalog.register_node("killed", 0, CURRENT.number)
+    assert catalog.claim(killed, GC_CLAIM)
+    wait_until(lambda: node.collect_garbage(0), "files that nothing refers to, and the end of who held the claim")
+    assert not [other for other in catalog.nodes() if other.live and other.epoch == killed]
 
 
 def test_maintenance_survives_any_failure(node: Node, monkeypatch: pytest.MonkeyPatch):

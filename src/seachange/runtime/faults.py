@@ -27,6 +27,7 @@ POINTS: dict[str, str] = {
     "identity.proposed": "an id for a new database is in its folder, the catalog has none",
     "identity.bound": "the catalog has the id of a new database, the folder has only proposals",
     "identity.settled": "the folder has the id of the database, and still proposals",
+    "copy.noted": "the place of a copy names the database that is copied there, and has no file of it",
     "copy.copied": "a copy has all files that the catalog referred to a moment ago",
     "copy.moved": "the catalog has the id of the copy, the copy has only the proposed id",
     "bulk.sorted": "a bulk load has sorted its input, no segment is written",

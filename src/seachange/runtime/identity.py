@@ -30,6 +30,8 @@ from seachange.runtime.permissions import create_data_folder, create_file, creat
 from seachange.runtime.renaming import rename_new
 
 _ID_BYTES = 16
+# The prefix of the names of empty files that say which database is being copied to a place.
+COPY_NAME = f"{IDENTITY_NAME}.copy-"
 _FORM = re.compile(r"[0-9a-f]{32}\n")
 # The names of catalog files: see storage.segment_footer and storage.shuffle_file.
 _SEGMENT = re.compile(r"[0-9a-f]{16,}\.(parquet|arrow)")
@@ -56,6 +58,14 @@ class IdentityPlace(Protocol):
         not."""
 
     def withdraw(self, proposed: str) -> None: ...
+
+    def note_copy(self, identity: str) -> None:
+        """Notes durably that the database with this id is being copied here; forgotten when an id is confirmed."""
+
+    def withdraw_copy(self, identity: str) -> None: ...
+
+    def copied_databases(self) -> list[str]:
+        """The ids of the databases that are being copied here."""
 
     def size(self, name: str) -> int | None:
         """The size of a segment file; None if it is missing."""
@@ -136,6 +146,22 @@ class FolderIdentity:
     def withdraw(self, proposed: str) -> None:
         with suppress(OSError):
             (self._folder / f"{IDENTITY_NAME}.{proposed}").unlink(missing_ok=True)
+
+    def note_copy(self, identity: str) -> None:
+        path = self._folder / f"{COPY_NAME}{identity}"
+        with named_errors("write", str(path)):
+            create_data_folder(self._folder.parent)
+            create_folder(self._folder)
+            path.touch()
+            sync(self._folder)
+            sync(self._folder.parent)
+
+    def withdraw_copy(self, identity: str) -> None:
+        with suppress(OSError):
+            (self._folder / f"{COPY_NAME}{identity}").unlink(missing_ok=True)
+
+    def copied_databases(self) -> list[str]:
+        return [path.name.removeprefix(COPY_NAME) for path in self._folder.glob(f"{COPY_NAME}*")]
 
     def size(self, name: str) -> int | None:
         try:

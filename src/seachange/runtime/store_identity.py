@@ -9,7 +9,7 @@ from seachange.runtime.checksum import new_digest
 from seachange.runtime.entropy import Entropy
 from seachange.runtime.faults import reach
 from seachange.runtime.filesystem import IDENTITY_NAME
-from seachange.runtime.identity import is_segment_file, new_identity, parse_identity
+from seachange.runtime.identity import COPY_NAME, is_segment_file, new_identity, parse_identity
 from seachange.runtime.object_store import ObjectStore
 
 
@@ -47,6 +47,16 @@ class StoreIdentity:
     def withdraw(self, proposed: str) -> None:
         with suppress(errors.Error):
             self._store.delete([f"{IDENTITY_NAME}.{proposed}"])
+
+    def note_copy(self, identity: str) -> None:
+        self._store.create(f"{COPY_NAME}{identity}", _content(identity))
+
+    def withdraw_copy(self, identity: str) -> None:
+        with suppress(errors.Error):
+            self._store.delete([f"{COPY_NAME}{identity}"])
+
+    def copied_databases(self) -> list[str]:
+        return [name.removeprefix(COPY_NAME) for name in self._store.names(COPY_NAME)]
 
     def size(self, name: str) -> int | None:
         found = self._store.head(name)

@@ -17,11 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from seachange import errors
+from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.catalog.open import catalog_kind, restore_catalog
 from seachange.catalog.port import FORMAT, Catalog
 from seachange.engine.context.settings_file import FILE_NAME as SETTINGS_FILE
 from seachange.engine.database.database_identity import MANIFEST, open_database
 from seachange.engine.database.opening import check_database_exists
+from seachange.engine.replica.mark_holders import encode_holders
+from seachange.engine.replica.registry import Marks
 from seachange.model.ids import Epoch
 from seachange.pipeline.compaction.gc import GC_CLAIM
 from seachange.planner.rules.release import CURRENT
@@ -139,6 +142,7 @@ def holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
     epoch = catalog.register_node(_NAME, _EXPIRY_MS, CURRENT.number)
     # It writes to no table, so no table lock waits for it.
     catalog.answer_requests(epoch, _ALL_REQUESTS)
+    _publish(catalog, epoch)
     stopped = threading.Event()
     beating = threading.Thread(target=_beat, args=(catalog, epoch, stopped), name="seachange-backup", daemon=True)
     beating.start()
@@ -152,7 +156,7 @@ def holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
             stopped.wait(_LOOK_SECONDS)
             waited += _LOOK_SECONDS
             # The holder may have died.
-            catalog.expire_nodes()
+            end_dead_nodes(catalog)
         yield epoch
     finally:
         stopped.set()
@@ -165,7 +169,13 @@ def _beat(catalog: Catalog, epoch: Epoch, stopped: threading.Event) -> None:
     """Heartbeats with marks at the head, so that no schema change waits for a backup."""
     while not stopped.wait(_BEAT_SECONDS):
         with suppress(errors.Error):
-            catalog.heartbeat(epoch, catalog.head())
+            _publish(catalog, epoch)
+
+
+def _publish(catalog: Catalog, epoch: Epoch) -> None:
+    """With the name of this process: if it is killed, nodes of this machine do not wait until its epoch expires."""
+    head = catalog.head()
+    catalog.heartbeat(epoch, head, holders=encode_holders(Marks(head, head, (), head)))
 
 
 def _copy_out(location: DataLocation, target: Path) -> dict[str, int]:

@@ -33,10 +33,11 @@ def collect_garbage(
 ) -> int:
     """Returns the number of segments whose files were deleted; 0 if another node is collecting. `executor_factory`
     returns an executor for a number of files; without it, they are deleted here."""
+    # Before the claim is asked for: a node that was killed while it had it keeps it until its epoch is ended.
+    end_dead_nodes(catalog)
     if not catalog.claim(epoch, GC_CLAIM):
         return 0
     try:
-        end_dead_nodes(catalog)
         ids = catalog.collect(epoch, retention_us)
         reach("gc.collected")
         forget = partial(_forget, catalog)
