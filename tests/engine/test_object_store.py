@@ -147,6 +147,35 @@ def test_check_reports_missing_and_unknown_objects(
     assert "0000000000000001.parquet" in shown
 
 
+@pytest.mark.parametrize(
+    ("fault", "methods", "reason"),
+    [
+        ("expire", ("HEAD", "GET"), "the credentials have expired"),
+        ("expire", ("GET",), "the credentials have expired"),
+        ("vanish", ("HEAD", "GET"), "the bucket does not exist"),
+    ],
+)
+def test_store_that_fails_during_a_check_is_no_damage(
+    url: str,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    fault: str,
+    methods: tuple[str, ...],
+    reason: str,
+):
+    run(url, tmp_path / "local", "create table t (id bigint primary key, v text)", LOAD)
+    for method in methods:
+        proxy.faults.add(fault, method, 1, ".parquet")
+    assert main(["check", "--data", url, "--local", str(tmp_path / "local")]) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "58030" in shown.err
+    assert reason in shown.err
+    assert "HINT" in shown.err
+    assert main(["check", "--data", url, "--local", str(tmp_path / "local")]) == 0
+
+
 def test_damaged_cache_is_noticed_after_a_restart(url: str, tmp_path: Path):
     folder = tmp_path / "local"
     run(url, folder, "create table t (id bigint primary key, v text)", LOAD)

@@ -9,9 +9,32 @@ pytest.importorskip("moto", reason="moto is not installed (make setup)")
 
 from seachange.runtime.location import find_location
 from tests.iceberg.reading import in_order, open_lake
-from tests.support.s3 import S3Server, environment
+from tests.iceberg.test_exports import ShiftedClock
+from tests.iceberg.test_intervals import HOUR_US
+from tests.support.s3 import S3Server, environment, fault_proxy
 
 from pyiceberg.table import StaticTable  # isort: skip
+
+
+def test_export_that_fails_is_an_event_and_is_made_later(
+    s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with fault_proxy(s3_server) as proxy:
+        for name, value in environment(proxy.port).items():
+            monkeypatch.setenv(name, value)
+        with open_lake(find_location(f"s3://{s3_server.create_bucket()}/shop", tmp_path / "local")) as lake:
+            clock = ShiftedClock(lake)
+            lake.run("create table t (id bigint primary key)", "alter table t set (seachange.iceberg = on)")
+            proxy.faults.add("expire", "PUT", 1)
+            lake.node.exports.export_due(lake.node.epoch)
+            events = [text for (text,) in lake.session.execute("select event from seachange.events").rows]
+            (event,) = [text for text in events if "was not exported" in text]
+            assert "public.t" in event
+            assert "the credentials have expired" in event
+            assert lake.node.parts.catalog.exports() == ()
+            clock.ahead_us += HOUR_US
+            lake.node.exports.export_due(lake.node.epoch)
+            assert len(lake.node.parts.catalog.exports()) == 1
 
 
 def test_metadata_and_segments_are_read_from_the_store(

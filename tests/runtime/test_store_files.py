@@ -86,7 +86,14 @@ def test_stopped_process_does_not_keep_others_from_downloading(url: str, tmp_pat
 
 @pytest.mark.parametrize(
     ("fault", "method", "times"),
-    [("throttle", "PUT", 3), ("reset", "PUT", 2), ("lose", "PUT", 1), ("throttle", "GET", 2), ("cut", "GET", 2)],
+    [
+        ("throttle", "PUT", 3),
+        ("reset", "PUT", 2),
+        ("lose", "PUT", 1),
+        ("conflict", "PUT", 2),
+        ("throttle", "GET", 2),
+        ("cut", "GET", 2),
+    ],
 )
 def test_network_faults_are_overcome(url: str, proxy: FaultProxy, tmp_path: Path, fault: str, method: str, times: int):
     proxy.faults.add(fault, method, times, "/a")
@@ -215,6 +222,34 @@ def test_full_disk_shrinks_the_cache(url: str, tmp_path: Path):
     assert (files.facts().files, files.facts().evictions) == (1, 1)
 
 
+class _SmallDisk(SegmentCache):
+    """A disk with room for a number of files of `CONTENT`."""
+
+    room = 4
+
+    def disk(self) -> tuple[int, int]:
+        taken = {path.stat().st_ino: path.stat().st_size for path in self.folder.rglob("*") if path.is_file()}
+        return self.room * len(CONTENT) - sum(taken.values()), self.room * len(CONTENT)
+
+
+def test_cache_gives_way_to_files_that_are_written(url: str, tmp_path: Path):
+    """The limit of the cache is above the size of the disk."""
+    files = StoreFiles(ObjectStore(url), _SmallDisk(tmp_path, 1 << 30))
+    for name in "abcdef":
+        assert files.free_bytes() >= len(CONTENT) // 3
+        write(files, name)
+    assert files.facts().files == 3
+    assert files.facts().evictions == 3
+    with files.uses.using():
+        assert len(files.fetch([stored("a"), stored("b")])) == 2
+        # What is in use stays.
+        assert all(Path(path).exists() for path in files.fetch([stored("a"), stored("b")]))
+
+
+def stored(name: str) -> StoredFile:
+    return StoredFile(name, len(CONTENT), new_digest(CONTENT).digest())
+
+
 def test_interrupted_reader_does_not_wait_for_the_store(url: str, proxy: FaultProxy, tmp_path: Path):
     file = write(open_files(url, tmp_path / "one"), "a")
     files = open_files(url, tmp_path / "other")
@@ -293,21 +328,26 @@ ONLY_S3 = pytest.mark.parametrize("store_server", ["s3"], indirect=True)
 
 @ONLY_S3
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("change", "reason", "remedy"),
     [
-        ({"bucket": "no-such-bucket"}, "the bucket does not exist"),
-        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "the connection failed"),
+        ({"bucket": "no-such-bucket"}, "the bucket does not exist", "address of the bucket"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "the connection failed", "AWS_ENDPOINT_URL"),
     ],
 )
 def test_errors_name_the_cause_and_no_secret(
-    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, change: dict[str, str], reason: str
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    change: dict[str, str],
+    reason: str,
+    remedy: str,
 ):
     for name, value in change.items():
         monkeypatch.setenv(name, value)
     with caplog.at_level(logging.DEBUG), pytest.raises(errors.StoreProblem) as caught:
         ObjectStore(f"s3://{change.get('bucket', 'any')}/shop", Patience(retries=0, attempts=1)).create("a", b"x")
     assert reason in str(caught.value)
-    assert caught.value.hint is not None
+    assert remedy in (caught.value.hint or "")
     everything = f"{caught.value}{caught.value.__cause__}{caught.value.detail}{caplog.text}"
     assert "secret-of-the-test" not in everything
 
@@ -321,13 +361,14 @@ def test_errors_name_the_cause_and_no_secret(
         ("expire", "PUT", "the credentials have expired"),
         ("expire", "GET", "the credentials have expired"),
         ("reset", "PUT", "the connection was lost"),
+        ("vanish", "GET", "the bucket does not exist"),
     ],
 )
 def test_lasting_faults_are_errors_that_pass(url: str, proxy: FaultProxy, fault: str, method: str, reason: str):
     store = ObjectStore(url, Patience(retries=1, attempts=1))
     assert store.create("a", b"x")
     # The library repeats what may succeed.
-    proxy.faults.add(fault, method, 1 if fault == "expire" else 2)
+    proxy.faults.add(fault, method, 1 if fault in ("expire", "vanish") else 2)
     with pytest.raises(errors.StoreProblem) as caught:
         store.create("b", b"y") if method == "PUT" else store.read("a")
     assert caught.value.sqlstate == "58030"

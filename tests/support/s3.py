@@ -128,8 +128,8 @@ class Faults:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, fault: str, method: str, times: int = 1, ending: str = "") -> None:
-        """`fault` is throttle, expire, reset, stall, overwrite (whatever the condition), lose (the answer), slow or cut
-        (the body of the answer)."""
+        """`fault` is throttle, expire, vanish (the bucket), conflict (with another PUT), reset, stall, overwrite
+        (whatever the condition), lose (the answer), slow or cut (the body of the answer)."""
 
         def applies(handler: "_Handler") -> bool:
             return handler.command == method and handler.path.partition("?")[0].endswith(ending)
@@ -169,6 +169,14 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "expire":
             self.rfile.read(length)
             self._refuse(400, "ExpiredToken")
+            return
+        if fault == "vanish":
+            self.rfile.read(length)
+            self._refuse(404, "NoSuchBucket")
+            return
+        if fault == "conflict":
+            self.rfile.read(length)
+            self._refuse(409, "ConditionalRequestConflict")
             return
         if fault == "reset":
             self.rfile.read(length // 2)

@@ -251,6 +251,14 @@ def test_a_damaged_file(node: Node, table: Table, damage: str):
     assert path.name in str(found[0])
 
 
+def test_a_file_that_cannot_be_reached_is_no_damage(node: Node, table: Table):
+    path = segment_files(node)[-1]
+    path.unlink()
+    path.symlink_to(path)
+    with pytest.raises(errors.InputOutputError, match=path.name):
+        check(node)
+
+
 def test_a_file_out_of_order(node: Node):
     table = create(node)
     segment = write_segment(node, table, [(1, "a", 1), (3, "c", 3), (2, "b", 2)])

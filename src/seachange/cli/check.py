@@ -5,6 +5,9 @@ only if there is no anomaly.
 
 Without TABLE, files that no commit, live writer or job refers to are anomalies too, except those that garbage
 collection will delete, which are listed.
+
+The exit code is 1 if there are anomalies, or if there is no such database or table. It is 3 if the check could not be
+finished, because the catalog, the files or the disk could not be used: that says nothing about the data.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import argparse
 
 from seachange.cli.database import add_database_options, location_of, open_database, report_error
 from seachange.engine.database.opening import check_database_exists
-from seachange.errors import Error
+from seachange.errors import CatalogUnavailable, DiskFull, Error, InputOutputError, StoreProblem
 from seachange.verify.consistency import KEYWISE_ROWS_MAX, RANGE_ROWS_MAX, inspect
 
 EXAMPLES = """examples:
@@ -21,6 +24,10 @@ EXAMPLES = """examples:
   seachange check --data shop orders customers
   seachange check --data shop --full
 """
+
+_UNFINISHED = 3
+# Errors that say nothing about the data.
+_OF_SURROUNDINGS = (StoreProblem, CatalogUnavailable, InputOutputError, DiskFull)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             report = inspect(node, arguments.tables, rows_max, arguments.full)
     except Error as error:
         report_error(error)
-        return 1
+        return _UNFINISHED if isinstance(error, _OF_SURROUNDINGS) else 1
     for anomaly in report.anomalies:
         print(anomaly)
     for coverage in report.coverage:

@@ -217,13 +217,11 @@ class StoreNeedsCatalog(OperationalError):
 
 
 class StoreProblem(OperationalError):
+    """The object store cannot be reached, or refuses a request: nothing is known about its files."""
+
     sqlstate = "58030"
     message = "could not {action} {file}: {detail}"
-    hint_text = (
-        "Check that the bucket exists and that the environment has its credentials and its region: for S3, AWS_PROFILE "
-        "or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT_URL for other servers; for Azure, "
-        "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY."
-    )
+    hint_text = "{remedy}"
 
 
 class SparkNeedsSharedFiles(NotSupportedError):

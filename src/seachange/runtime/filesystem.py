@@ -232,10 +232,11 @@ class LocalFileSystem:
         return None
 
     def size(self, name: str) -> int | None:
-        try:
-            return os.stat(self.path(name)).st_size
-        except FileNotFoundError:
-            return None
+        with named_errors("read", self.path(name)):
+            try:
+                return os.stat(self.path(name)).st_size
+            except FileNotFoundError:
+                return None
 
     def read(self, name: str) -> bytes | None:
         try:

@@ -33,6 +33,8 @@ T = TypeVar("T")
 _CHECKSUM = "seachangexxh3"
 _CHUNK_BYTES = 4 << 20
 _PAUSE_SECONDS = 0.2
+# How often a PUT is repeated that was refused although there is no such object: for about 25 seconds.
+_CONFLICTS_MAX = 7
 # Objects that are deleted at a time by a store that cannot delete many by one request.
 _DELETIONS = 8
 # A whole segment must fit into the time of a request, over a slow line too; a line without any traffic is given up.
@@ -43,31 +45,45 @@ _CLIENT: dict[str, Any] = {
 }
 _BACKOFF = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2}
 # Parts of the library's messages, and what they mean; the first that is found is the reason.
+_PLACE = "Check the address of the bucket or container, its region, and that it exists."
+_CREDENTIALS = (
+    "Check the credentials in the environment of this process: for S3, AWS_PROFILE or AWS_ACCESS_KEY_ID, "
+    "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; for Azure, AZURE_STORAGE_ACCOUNT_NAME and "
+    "AZURE_STORAGE_ACCOUNT_KEY. They need the rights to read, write, list and delete."
+)
+_RENEW = "Renew the credentials, and start this process again if they are in its environment."
+_REACH = (
+    "Check the network, that the store is running, and its address (AWS_ENDPOINT_URL or AZURE_STORAGE_ENDPOINT, if "
+    "it is not the provider's own); then try again. This says nothing about the files in it."
+)
+_LATER = "Try again later. This says nothing about the files in the store."
+_ANY = "Check the address of the store and the credentials in the environment of this process; then try again."
+# Parts of the library's messages, what they mean, and what to do; the first that is found counts.
 _REASONS = (
-    ("NoSuchBucket", "the bucket does not exist"),
-    ("ContainerNotFound", "the container does not exist"),
-    ("ExpiredToken", "the credentials have expired"),
-    ("TokenRefreshRequired", "the credentials have expired"),
-    ("InvalidToken", "the session token is wrong"),
-    ("RequestTimeTooSkewed", "the clock of this machine is wrong"),
-    ("InvalidAccessKeyId", "the access key is not known"),
-    ("SignatureDoesNotMatch", "the secret key is wrong"),
-    ("AuthenticationFailed", "the account key or token is wrong"),
-    ("AuthorizationFailure", "the account key or token is wrong"),
-    ("Invalid Access Key", "the account key cannot be decoded"),
-    ("169.254.169.254", "no credentials were found"),
-    ("metadata.google.internal", "no credentials were found"),
-    ("MissingRegion", "the region is not known"),
-    ("kind: Connect", "the connection failed"),
-    ("kind: Timeout", "the request timed out"),
-    ("kind: Request", "the connection was lost"),
-    ("kind: Interrupted", "the connection was lost"),
-    ("status code: 503", "the store is overloaded (503)"),
-    ("status code: 429", "the store is overloaded (429)"),
-    ("status code: 301", "the bucket is in another region"),
-    ("status code: 403", "access was denied"),
-    ("status code: 401", "access was denied"),
-    ("status code: 5", "the store failed"),
+    ("NoSuchBucket", "the bucket does not exist", _PLACE),
+    ("ContainerNotFound", "the container does not exist", _PLACE),
+    ("ExpiredToken", "the credentials have expired", _RENEW),
+    ("TokenRefreshRequired", "the credentials have expired", _RENEW),
+    ("InvalidToken", "the session token is wrong", _CREDENTIALS),
+    ("RequestTimeTooSkewed", "the clock of this machine is wrong", "Set the clock of this machine."),
+    ("InvalidAccessKeyId", "the access key is not known", _CREDENTIALS),
+    ("SignatureDoesNotMatch", "the secret key is wrong", _CREDENTIALS),
+    ("AuthenticationFailed", "the account key or token is wrong", _CREDENTIALS),
+    ("AuthorizationFailure", "the account key or token is wrong", _CREDENTIALS),
+    ("Invalid Access Key", "the account key cannot be decoded", _CREDENTIALS),
+    ("169.254.169.254", "no credentials were found", _CREDENTIALS),
+    ("metadata.google.internal", "no credentials were found", _CREDENTIALS),
+    ("MissingRegion", "the region is not known", _PLACE),
+    ("kind: Connect", "the connection failed", _REACH),
+    ("kind: Timeout", "the request timed out", _REACH),
+    ("kind: Request", "the connection was lost", _REACH),
+    ("kind: Interrupted", "the connection was lost", _REACH),
+    ("status code: 503", "the store is overloaded (503)", _LATER),
+    ("status code: 429", "the store is overloaded (429)", _LATER),
+    ("status code: 301", "the bucket is in another region", _PLACE),
+    ("status code: 403", "access was denied", _CREDENTIALS),
+    ("status code: 401", "access was denied", _CREDENTIALS),
+    ("status code: 5", "the store failed", _LATER),
 )
 
 
@@ -116,10 +132,19 @@ class ObjectStore:
                 return False
             return True
 
-        if self._run("write", name, put):
-            return True
-        found = self.head(name)
-        if found is None or found.size_bytes != len(content) or (found.checksum or self._digest(name)) != digest:
+        for attempt in range(_CONFLICTS_MAX):
+            if self._run("write", name, put):
+                return True
+            found = self.head(name)
+            if found is not None:
+                break
+            # S3 also refuses a PUT while another one of that name is under way: the one whose connection was lost.
+            check_interrupt()
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
+        else:
+            detail = "the store refuses the object because of a conflict, but has none of that name"
+            raise errors.StoreProblem(action="write", file=self._called(name), detail=detail, remedy=_LATER)
+        if found.size_bytes != len(content) or (found.checksum or self._digest(name)) != digest:
             raise errors.FileExists(file=self._called(name))
         return False
 
@@ -174,7 +199,7 @@ class ObjectStore:
     def head(self, name: str) -> ObjectHead | None:
         def get() -> ObjectHead | None:
             try:
-                found = obstore.get(self._store, name, options={"head": True})
+                found = self._find(name)
             except FileNotFoundError as problem:
                 _check_bucket(problem)
                 return None
@@ -213,6 +238,16 @@ class ObjectStore:
         except FileNotFoundError:
             return
 
+    def _find(self, name: str) -> obstore.GetResult:
+        """By HEAD; if it fails, by GET, because a refusal of HEAD has no text that says why: whether the object or its
+        bucket is missing, whether credentials are wrong or have expired."""
+        try:
+            return obstore.get(self._store, name, options={"head": True})
+        except (BaseError, FileNotFoundError) as problem:
+            if _is_transient(str(problem)):
+                raise
+            return obstore.get(self._store, name, options={"range": (0, 1)})
+
     def _digest(self, name: str) -> bytes:
         return new_digest(self.read(name) or b"").digest()
 
@@ -237,7 +272,8 @@ class ObjectStore:
             yield
         except (BaseError, FileNotFoundError, ValueError) as problem:
             # The library's text and its cause stay out of it: they quote the request.
-            raise errors.StoreProblem(action=action, file=self._called(name), detail=_reason(problem)) from None
+            reason, remedy = _reason(problem)
+            raise errors.StoreProblem(action=action, file=self._called(name), detail=reason, remedy=remedy) from None
 
     def _called(self, name: str) -> str:
         return f"{self.url}/{name}" if name else self.url
@@ -284,12 +320,13 @@ def _check_bucket(problem: FileNotFoundError) -> None:
         raise problem
 
 
-_UNKNOWN = "the request failed"
+_UNKNOWN = ("the request failed", _ANY)
 
 
-def _reason(problem: Exception) -> str:
+def _reason(problem: Exception) -> tuple[str, str]:
+    """What has happened, and what to do."""
     text = str(problem)
-    return next((reason for part, reason in _REASONS if part in text), _UNKNOWN)
+    return next(((reason, remedy) for part, reason, remedy in _REASONS if part in text), _UNKNOWN)
 
 
 def _is_transient(text: str) -> bool:

@@ -184,6 +184,11 @@ class SegmentCache:
     def has(self, name: str) -> bool:
         return (self._files / name).exists()
 
+    def disk(self) -> tuple[int, int]:
+        """The free bytes of the disk, and all of them."""
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+
     def is_full(self) -> bool:
         return sum(stat.st_size for _, stat in self._stats()) > self.bytes_max
 

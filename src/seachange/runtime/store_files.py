@@ -39,8 +39,9 @@ _SEEN_MAX = 10_000
 # A smaller file is fetched as a whole even for one row: the requests would take longer than its bytes.
 RANGED_BYTES_MIN = 8 << 20
 _RANGES_BYTES_MAX = 64 << 20
-# Staging needs room for the files that are being written; the store itself has no limit.
+# Staging needs room for the files that are being written, at most this part of the disk; the store itself has no limit.
 _STAGING_BYTES = 2 << 30
+_STAGING_SHARE = 10
 _UNLIMITED_BYTES = 1 << 60
 
 
@@ -72,6 +73,7 @@ class StoreFiles:
     # Writing.
 
     def temporary_path(self, name: str) -> str:
+        self._spare()
         return str(self._cache.temporary_path(name))
 
     def publish(self, name: str, durable: bool = True) -> None:
@@ -89,8 +91,9 @@ class StoreFiles:
         self._evict()
 
     def discard(self, name: str) -> None:
-        with named_errors("delete", self.temporary_path(name)):
-            self._cache.temporary_path(name).unlink(missing_ok=True)
+        staged = self._cache.temporary_path(name)
+        with named_errors("delete", str(staged)):
+            staged.unlink(missing_ok=True)
 
     def delete(self, names: Sequence[str]) -> None:
         for name in names:
@@ -184,9 +187,7 @@ class StoreFiles:
         return sorted(name for name in self._store.names() if not name.startswith(IDENTITY_NAME))
 
     def free_bytes(self) -> int:
-        with named_errors("read the free space of", str(self._cache.folder)):
-            found = os.statvfs(self._cache.folder)
-        free = found.f_bavail * found.f_frsize
+        free, _ = self._spare()
         return free if free < _STAGING_BYTES else _UNLIMITED_BYTES
 
     # The cache.
@@ -320,6 +321,17 @@ class StoreFiles:
         """Pins are kept as long as there is room: a file that is pinned already is found fastest."""
         if self._cache.is_full():
             self._make_room(0)
+        self._spare()
+
+    def _spare(self) -> tuple[int, int]:
+        """The free bytes of the disk, and all of them, after the cache has given way to files that are written."""
+        with named_errors("read the free space of", str(self._cache.folder)):
+            free, size = self._cache.disk()
+            wanted = min(_STAGING_BYTES, size // _STAGING_SHARE)
+            if free < wanted:
+                self._make_room(wanted - free)
+                return self._cache.disk()
+        return free, size
 
     def _make_room(self, freed_bytes_min: int) -> None:
         self._unpin()

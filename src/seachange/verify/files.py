@@ -1,10 +1,14 @@
 """The files of an index, against the catalog's record of them.
 
 The node's caches are not used: every byte is read again.
+
+**Invariant:** only what was read of a file, or that it is not there, is an anomaly. A store or a folder that cannot be
+reached, or a full disk, ends the check with its error.
 """
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 
@@ -85,8 +89,18 @@ def _check_segment(subject: CheckedIndex, segment: Segment, files: FileSystem) -
             return
         with files.open_input(name) as source:
             yield from _check_content(subject, segment, pq.ParquetFile(source))
-    except (pa.ArrowException, OSError, ValueError, errors.Error) as problem:
+    except (pa.ArrowException, OSError, ValueError, errors.SegmentDamaged) as problem:
         yield subject.anomaly(AnomalyKind.FILE_DAMAGED, detail=f"{name}: {problem}")
+    except errors.InputOutputError as problem:
+        # Everything else that prevents a file from being read says nothing about the file.
+        if not _is_unreadable(problem.__cause__):
+            raise
+        yield subject.anomaly(AnomalyKind.FILE_DAMAGED, detail=f"{name}: {problem}")
+
+
+def _is_unreadable(cause: BaseException | None) -> bool:
+    """Whether the disk has lost the bytes."""
+    return isinstance(cause, OSError) and cause.errno == errno.EIO
 
 
 def _check_content(subject: CheckedIndex, segment: Segment, file: pq.ParquetFile) -> Iterator[Anomaly]:
