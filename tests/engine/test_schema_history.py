@@ -17,6 +17,7 @@ from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Index, Layout, Table
 from seachange.model.schema.references import Reference, references_to
 from seachange.planner.object_names import names_of
+from seachange.planner.object_users import users_of
 
 DATABASES = ("seachange", "other", "third")
 STATEMENTS = 100
@@ -77,8 +78,8 @@ def statement(random: Random) -> str:
 def parts(contents: Contents) -> tuple[object, ...]:
     planned = contents.planned
     maps = (contents.by_id, contents.objects, contents.by_name, contents.relations, contents.schemas, contents.enums)
-    names = contents.names
-    return (*maps, planned, names.found, names.indexes)
+    names, users = contents.links
+    return (*maps, planned, names.found, names.indexes, users.users)
 
 
 def references(schema: SchemaVersion) -> dict[DescriptorId, tuple[Reference, ...]]:
@@ -95,7 +96,8 @@ def check_version(schema: SchemaVersion) -> None:
     for database in DATABASES:
         fresh = contents_of(every, database)
         assert parts(schema.within(database)) == parts(fresh)
-        assert fresh.names == names_of(fresh.planned.values(), database)
+        planned = fresh.planned.values()
+        assert schema.within(database).links == (names_of(planned, database), users_of(planned))
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_a_version_follows_the_one_before(node: Node, session: Session, seed: in
         # What a version follows from is made when it is asked for.
         newest = node.epoch.schemas.newest
         for database in DATABASES:
-            assert newest.within(database).names.database == database
+            assert newest.within(database).links[0].database == database
         sql = statement(random)
         try:
             session.execute(sql)

@@ -18,6 +18,7 @@ from seachange.model.states import State
 from seachange.planner.comments import follow_comments
 from seachange.planner.object_names import ObjectNames, names_of
 from seachange.planner.object_parts import compose, decompose
+from seachange.planner.object_users import ObjectUsers, users_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,16 @@ class KnownSchema:
     history: tuple[PastChange, ...] = ()
     # Those of the descriptors, where they are known already.
     names: ObjectNames | None = field(default=None, compare=False, repr=False)
+    users: ObjectUsers | None = field(default=None, compare=False, repr=False)
 
     def with_descriptors(self, descriptors: Mapping[DescriptorId, Descriptor]) -> KnownSchema:
-        """The same of others, whose names are not known yet."""
-        return replace(self, descriptors=descriptors, names=None)
+        """The same of others, whose names and users are not known yet."""
+        return replace(self, descriptors=descriptors, names=None, users=None)
+
+    def connected(self, ids: Iterable[DescriptorId]) -> set[DescriptorId]:
+        """These and all that refer to them or are referred to by them, however indirectly."""
+        users = self.users if self.users is not None else users_of(self.descriptors.values())
+        return users.connected(ids, self.descriptors)
 
     def object_names(self) -> ObjectNames:
         return self.names if self.names is not None else names_of(self.descriptors.values(), self.database)

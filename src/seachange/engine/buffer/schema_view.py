@@ -28,6 +28,7 @@ from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.planner.known_schema import PastChange
 from seachange.planner.object_names import ObjectNames
+from seachange.planner.object_users import ObjectUsers
 from seachange.storage.keys import change_hash, name_hash
 
 
@@ -112,8 +113,9 @@ class SchemaView:
         return self.pending.objects(self._whole)
 
     @property
-    def planned(self) -> tuple[Mapping[DescriptorId, Descriptor], ObjectNames]:
-        return self._seen.planned, self._seen.names
+    def planned(self) -> tuple[Mapping[DescriptorId, Descriptor], ObjectNames, ObjectUsers]:
+        seen = self._seen
+        return (seen.planned, *seen.links)
 
     def dropped_objects(self) -> tuple[Descriptor, ...]:
         bodies = ((d.body, d.version) for d in self.epoch.catalog.dropped() if not isinstance(d.body, UNPLANNED))

@@ -22,6 +22,7 @@ from seachange.model.schema.objects import (
     is_within,
 )
 from seachange.planner.object_names import ObjectNames, follow_names, names_of
+from seachange.planner.object_users import ObjectUsers, follow_users, users_of
 
 K = TypeVar("K")
 V = TypeVar("V", bound=Table | Sequence | View | Schema)
@@ -47,14 +48,15 @@ class Contents:
     # What the planner works on.
     planned: dict[DescriptorId, Descriptor] = field(default_factory=dict)
     # A cache of one value: only schema changes need it.
-    _names: list[ObjectNames] = field(default_factory=list, compare=False, repr=False)
+    _links: list[tuple[ObjectNames, ObjectUsers]] = field(default_factory=list, compare=False, repr=False)
 
     @property
-    def names(self) -> ObjectNames:
-        if not self._names:
+    def links(self) -> tuple[ObjectNames, ObjectUsers]:
+        """The names of what the planner works on, and who refers to it."""
+        if not self._links:
             # Two threads may compute the same value.
-            self._names.append(names_of(self.planned.values(), self.database))
-        return self._names[0]
+            self._links.append((names_of(self.planned.values(), self.database), users_of(self.planned.values())))
+        return self._links[0]
 
     def find(self, id_: DescriptorId) -> Descriptor | None:
         return self.by_id.get(id_) or self.objects.get(id_)
@@ -123,8 +125,9 @@ def follow_contents(contents: Contents, changes: Iterable[Change]) -> Contents:
             after.put(descriptor)
         elif before is not None:
             after.remove(before.id)
-    for names in contents._names[:1]:
-        after._names.append(follow_names(names, map(_planned, near)))
+    for names, users in contents._links[:1]:
+        planned = tuple(map(_planned, near))
+        after._links.append((follow_names(names, planned), follow_users(users, planned)))
     return after
 
 

@@ -181,7 +181,7 @@ def drop_column(draft: Draft, table_id: TableId, action: statements.DropColumn) 
 def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade: bool, what: str) -> None:
     """As in PostgreSQL, indexes and constraints of the table go with any of their columns; what lies outside, and
     columns that are generated from it, only with CASCADE."""
-    draft.load_all()
+    draft.load_connected(table_id)
     drops.drop_views(draft, draft.select(elements.ViewQuery, column_uses=(table_id, column_id)), cascade, what)
     for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
         if generated.virtual:

@@ -325,7 +325,7 @@ def _refuse_generated_key(draft: Draft, table_id: TableId, column_id: ColumnId, 
 
 
 def _users(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.AnyIndex | elements.Constraint]:
-    draft.load_all()
+    draft.load_connected(table_id)
     primary = draft.primary(table_id)
     return [
         *keys_on(draft, table_id, [column_id]),
@@ -434,7 +434,7 @@ def set_expression(draft: Draft, table_id: TableId, action: SetExpression) -> No
     if draft.column_element(table_id, column_id) in draft.targets:
         draft.replace(old, replace(old, expression=bound))
         return
-    draft.load_all()
+    draft.load_connected(table_id)
     type_ = draft.column_type(table_id, column_id).type
     new_id = replace_column(draft, table_id, column_id, type_, bound)
     moved = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=new_id)

@@ -228,6 +228,12 @@ class Draft:
             for key in descriptor.foreign_keys:
                 self._put(elements.ForeignKeyParent(key.parent, id_, key.id), key.state)
 
+    def load_connected(self, *ids: DescriptorId) -> None:
+        """For questions about who refers to these, and to those."""
+        known = self.catalog.descriptors
+        for id_ in sorted(self.catalog.connected(ids), key=lambda id_: (not isinstance(known.get(id_), Table), id_)):
+            self.load(id_)
+
     def load_all(self) -> None:
         """For questions about who refers to what."""
         for id_ in self.catalog.descriptors:

@@ -91,7 +91,7 @@ def _drop_databases(draft: Draft, databases: Going) -> None:
 
 def _drop(draft: Draft, named: Going, cascade: bool) -> None:
     """Tables, views, sequences and types."""
-    draft.load_all()
+    draft.load_connected(*named)
     going = _close(draft, named, cascade)
     kinds = {id_: draft.entry(id_).kind for id_ in going}
     for id_, what in going.items():

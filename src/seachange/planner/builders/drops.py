@@ -24,7 +24,7 @@ def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
 
 
 def note_references(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
-    draft.load_all()
+    draft.load_connected(index.table_id)
     for key in draft.select(elements.ForeignKeyElement, parent_id=index.table_id, parent_index_id=index.index_id):
         need_cascade(draft, cascade, what, constraint_label(draft, key))
 
@@ -70,7 +70,7 @@ def drop_column_parts(draft: Draft, table_id: TableId, column_id: ColumnId) -> N
     drop_column_attributes(draft, table_id, column_id)
     forget_rebuild(draft, table_id, column_id)
     draft.drop(draft.column_element(table_id, column_id))
-    draft.load_all()
+    draft.load_connected(table_id)
     for owner in draft.select(elements.SequenceOwnerElement, **place):
         drop_object(draft, owner.sequence_id)
 

@@ -148,7 +148,7 @@ def _keep_out(draft: Draft, table_id: TableId, column_id: ColumnId, stored: str)
 
 
 def columns_of_type(draft: Draft, type_id: DescriptorId) -> list[tuple[TableId, ColumnId]]:
-    draft.load_all()
+    draft.load_connected(type_id)
     return [(type_.table_id, type_.column_id) for type_ in draft.select(elements.ColumnType, type_id=type_id)]
 
 

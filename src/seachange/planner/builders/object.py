@@ -107,7 +107,7 @@ def move_object(draft: Draft, statement: MoveObject) -> None:
         raise errors.FeatureNotSupported(
             feature="moving objects into or out of temporary schemas", instead="CREATE TABLE ... AS copies a table."
         )
-    draft.load_all()
+    draft.load_connected(found.id)
     if found.kind is ObjectKind.SEQUENCE and draft.select(elements.SequenceOwnerElement, sequence_id=found.id):
         raise errors.FeatureNotSupported(
             feature=f"moving sequence {statement.name}, which a column owns,",
@@ -135,7 +135,7 @@ def change_owner(draft: Draft, statement: ChangeOwner) -> None:
         return
     _set_owner(draft, found.id, statement.role)
     if found.kind is ObjectKind.TABLE:
-        draft.load_all()
+        draft.load_connected(found.id)
         for owned in draft.select(elements.SequenceOwnerElement, table_id=found.id):
             _set_owner(draft, owned.sequence_id, statement.role)
 

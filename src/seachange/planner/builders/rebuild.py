@@ -100,7 +100,7 @@ def move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constr
 
 def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> None:
     """Foreign keys that look parents up in the old index look them up in the new one; the keys are the same."""
-    draft.load_all()
+    draft.load_connected(old.table_id)
     for key in draft.select(elements.ForeignKeyElement, parent_id=old.table_id, parent_index_id=old.index_id):
         moved = replace(key, parent_index_id=new.index_id)
         goal = draft.goal(key)

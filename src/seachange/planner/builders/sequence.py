@@ -42,7 +42,7 @@ def alter_sequence(draft: Draft, statement: AlterSequence) -> None:
 
 def _set_owner(draft: Draft, id_: DescriptorId, owner: OwnedBy) -> None:
     old = draft.only(elements.SequenceOwnerElement, sequence_id=id_)
-    draft.load_all()
+    draft.load_connected(id_)
     if draft.select(elements.ColumnIdentity, sequence_id=id_):
         raise errors.FeatureNotSupported(
             feature=f"another owner for sequence {draft.name_of(id_)} of an identity column",

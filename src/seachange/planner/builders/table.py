@@ -69,7 +69,7 @@ def _add_primary(draft: Draft, table_id: TableId, definition: KeyDefinition | No
 def truncate_tables(draft: Draft, statement: TruncateTables) -> None:
     """Every index gives way to an empty one."""
     tables = list(dict.fromkeys(draft.table(name) for name in statement.tables))
-    draft.load_all()
+    draft.load_connected(*tables)
     for table_id in tables:
         for key in draft.select(elements.ForeignKeyElement, parent_id=table_id):
             if key.table_id in tables:

@@ -21,6 +21,7 @@ from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.elements.registry import SPECS
 from seachange.planner.graph import field_values
 from seachange.planner.object_parts import decompose
+from seachange.planner.object_users import referred_by
 
 
 def undrop_table(draft: Draft, statement: UndropTable) -> None:
@@ -31,7 +32,7 @@ def undrop_table(draft: Draft, statement: UndropTable) -> None:
 def bring_back_table(draft: Draft, table: Table) -> None:
     schema = table.schema
     refuse_taken(draft, ObjectKind.TABLE, schema, table.name)
-    draft.load_all()
+    draft.load_connected(*referred_by(table))
     draft.undropped.add(table.id)
     parts = decompose(at_rest(table))
     for element, state in parts.items():

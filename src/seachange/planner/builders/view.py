@@ -132,7 +132,7 @@ def _columns(draft: Draft, id_: DescriptorId, name: str | None) -> Iterator[tupl
 
 def refuse_if_read(draft: Draft, id_: DescriptorId, doing: str, column_id: ColumnId | None = None) -> None:
     """Of what a view reads, the type stays the same: to change it the view has to be made again."""
-    draft.load_all()
+    draft.load_connected(id_)
     if column_id is None:
         views = draft.select(elements.ViewQuery, relation_ids=id_)
     else:

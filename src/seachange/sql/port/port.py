@@ -30,6 +30,7 @@ from seachange.model.sessions import SessionRequest, ShownSession
 from seachange.model.statements import OnCommit
 from seachange.planner.known_schema import PastChange, TableSize
 from seachange.planner.object_names import ObjectNames
+from seachange.planner.object_users import ObjectUsers
 from seachange.sql.port.change_ports import BlockPort, DefinitionPort, JobPort, OwnRowsPort
 from seachange.sql.port.feed_port import FeedPort
 
@@ -129,8 +130,8 @@ class SchemaPort(Protocol):
         """Whether there is any enum type."""
 
     @property
-    def planned(self) -> tuple[Mapping[DescriptorId, Descriptor], ObjectNames]:
-        """What the planner works on: the descriptors of the database, and their names."""
+    def planned(self) -> tuple[Mapping[DescriptorId, Descriptor], ObjectNames, ObjectUsers]:
+        """What the planner works on: the descriptors of the database, their names, and who refers to them."""
 
     def dropped_objects(self) -> tuple[Descriptor, ...]:
         """Those that are still kept, in the order in which they were dropped, as of the version that followed."""

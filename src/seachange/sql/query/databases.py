@@ -28,14 +28,15 @@ def known_schema(
     sizes_of: Callable[[Mapping[DescriptorId, Descriptor]], Mapping[TableId, TableSize]],
 ) -> KnownSchema:
     """What the planner is to know of the session's database, or of all of them."""
-    descriptors, names = _whole_schema(port) if any(map(_takes_whole, statements)) else port.schema.planned
+    is_whole = any(map(_takes_whole, statements))
+    descriptors, names, users = (_whole_schema(port), None, None) if is_whole else port.schema.planned
     path, database = port.statement.search_path, port.statement.session.database
-    return KnownSchema(descriptors, sizes_of(descriptors), (), path, database, names=names)
+    return KnownSchema(descriptors, sizes_of(descriptors), (), path, database, names=names, users=users)
 
 
-def _whole_schema(port: TransactionPort) -> tuple[Mapping[DescriptorId, Descriptor], None]:
+def _whole_schema(port: TransactionPort) -> Mapping[DescriptorId, Descriptor]:
     every = (*port.schema.every_table(), *port.schema.every_object())
-    return {found.id: found for found in every if not isinstance(found, UNPLANNED)}, None
+    return {found.id: found for found in every if not isinstance(found, UNPLANNED)}
 
 
 def table_of(descriptors: Mapping[DescriptorId, Descriptor], table_id: TableId) -> Table:
