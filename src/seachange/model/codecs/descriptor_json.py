@@ -139,34 +139,71 @@ def _reader(type_: Any) -> Read:
     items = get_args(type_)
     if isinstance(type_, UnionType):
         (read,) = (_reader(item) for item in items if item is not NoneType)
-        return lambda body: None if body is None else read(body)
+        return read if read is _same else lambda body: None if body is None else read(body)
     if get_origin(type_) is tuple and items[-1] is Ellipsis:
         read_item = _reader(items[0])
-        return lambda body: tuple(map(read_item, body))
+        return tuple if read_item is _same else lambda body: tuple(map(read_item, body))
     if get_origin(type_) is tuple:
         readers = tuple(map(_reader, items))
         return lambda body: tuple(read(item) for read, item in zip(readers, body, strict=True))
     if not isinstance(type_, type):
         return _same
+    if type_ is SqlType:
+        return _read_type
     if type_ in _LISTS:
-        return lambda body: type_(**_read_fields(type_, dict(zip(_readers(type_), body, strict=False))))
+        names = [field.name for field in fields(type_)]
+        return lambda body: type_(**_read_fields(type_, dict(zip(names, body, strict=False))))
     if is_dataclass(type_):
         return lambda body: type_(**_read_fields(type_, body))
-    return type_ if issubclass(type_, Enum) else _same
+    return _enum_reader(type_) if issubclass(type_, Enum) else _same
 
 
 def _same(body: Any) -> Any:
     return body
 
 
+def _enum_reader(type_: type[Enum]) -> Read:
+    members = {member.value: member for member in type_}
+    # The class says what is wrong with a value that it lacks.
+    return lambda body: members[body] if body in members else type_(body)
+
+
+def _read_type(body: list[Any]) -> SqlType:
+    # That of an array has another one in it.
+    return _read_plain_type(tuple(body)) if list not in map(type, body) else _type_from(body)
+
+
+@lru_cache(maxsize=1024)
+def _read_plain_type(body: tuple[Any, ...]) -> SqlType:
+    return _type_from(body)
+
+
+def _type_from(body: Sequence[Any]) -> SqlType:
+    return SqlType(**_read_fields(SqlType, dict(zip(_known_fields(SqlType), body, strict=False))))
+
+
 def _read_fields(class_: type, body: dict[str, Any]) -> dict[str, Any]:
-    return {name: read(body[name]) for name, read in _readers(class_).items() if name in body}
+    """Changes the body, which is of no other use."""
+    known = _known_fields(class_)
+    if not body.keys() <= known.keys():
+        # A later release knows more.
+        body = {name: value for name, value in body.items() if name in known}
+    for name, read in _made_fields(class_):
+        if name in body:
+            body[name] = read(body[name])
+    return body
 
 
 @cache
-def _readers(class_: type) -> dict[str, Read]:
+def _known_fields(class_: type) -> dict[str, Read]:
     types = get_type_hints(class_)
     return {field.name: _reader(types[field.name]) for field in fields(class_)}
+
+
+@cache
+def _made_fields(class_: type) -> tuple[tuple[str, Read], ...]:
+    """Those whose values are not those of JSON."""
+    return tuple((name, read) for name, read in _known_fields(class_).items() if read is not _same)
 
 
 # The layouts of a table as JSON.
