@@ -137,6 +137,22 @@ class StoredRow:
     layout_id: LayoutId
 
 
+class EntryRanges:
+    """Ranges of encoded keys, each [low, high), which do not overlap."""
+
+    __slots__ = ("_highs", "_lows")
+
+    def __init__(self, ranges: Iterable[tuple[bytes, bytes]]) -> None:
+        ordered = sorted(ranges)
+        self._lows = [low for low, _ in ordered]
+        self._highs = [high for _, high in ordered]
+
+    def meet(self, segment: Segment) -> bool:
+        """Whether the file may have a key in one of them."""
+        place = bisect_right(self._highs, segment.key_min)
+        return place < len(self._lows) and self._lows[place] <= segment.key_max
+
+
 @dataclass(frozen=True, slots=True)
 class FileSlice:
     """A file of a snapshot with the positions to skip."""
@@ -151,6 +167,8 @@ class SnapshotParts:
 
     files: tuple[FileSlice, ...]
     inline: tuple[tuple[LayoutId, pa.Table], ...]
+    # How many files were left out.
+    skipped: int = 0
 
 
 class IndexImage:
@@ -361,14 +379,15 @@ class IndexImage:
         parts = self.parts(snapshot)
         return not parts.inline and all(len(f.superseded) >= f.segment.rows for f in parts.files)
 
-    def parts(self, snapshot: Seq) -> SnapshotParts:
+    def parts(self, snapshot: Seq, within: EntryRanges | None = None) -> SnapshotParts:
+        """`within`: files without keys in these ranges may be left out."""
         with self._lock:
             self._resolve()
-            files = tuple(
-                FileSlice(f.segment, f.superseded_at(snapshot)) for f in self._files if f.visible_from <= snapshot
-            )
+            seen = [f for f in self._files if f.visible_from <= snapshot]
+            read = seen if within is None else [f for f in seen if within.meet(f.segment)]
+            files = tuple(FileSlice(f.segment, f.superseded_at(snapshot)) for f in read)
             inline = tuple((i, table) for i, run in self._runs.items() if (table := run.visible(snapshot)).num_rows)
-            return SnapshotParts(files, inline)
+            return SnapshotParts(files, inline, len(seen) - len(read))
 
     def _resolve(self) -> None:
         """Finds the file positions, and for segments the inline rows too, that pending deltas supersede.

@@ -11,6 +11,7 @@ from seachange.model.condition import Above, Among, Below, Condition, IsNull, Me
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Table
 from seachange.sql.query.implied import implies
+from seachange.storage.image import EntryRanges
 from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, KeyCodec, text_prefix
 
 # More combinations of the values of IN lists than this are not looked up one by one.
@@ -55,6 +56,12 @@ def choose_path(table: Table, entries: Sequence[EntryPlan], conditions: Sequence
     usable = [p for p in entries if p.behaviour.reads and implies(conditions, p.predicate, table)]
     paths = [_path(table, p, among, bounds) for p in usable]
     return max((path for path in paths if path.columns), key=lambda path: path.rank, default=None)
+
+
+def key_ranges(table: Table, plan: EntryPlan, conditions: Sequence[Condition]) -> EntryRanges | None:
+    """The keys that entries of an index have which meet the conditions; None: any."""
+    path = choose_path(table, [plan], conditions)
+    return EntryRanges(path.ranges) if path is not None else None
 
 
 def _path(

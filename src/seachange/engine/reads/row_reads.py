@@ -12,6 +12,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer.staged import find_staged, is_hidden
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.reads.key_range import key_ranges
 from seachange.engine.reads.seek import choose_access, rows_as_parts, select_rows
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.reads.unique_lookup import find_primary_key
@@ -21,7 +22,7 @@ from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.pipeline.compaction.migration import notes_reads
 from seachange.planner.known_schema import TableSize
-from seachange.storage.image import SnapshotParts
+from seachange.storage.image import EntryRanges, SnapshotParts
 from seachange.storage.keys import entry_hash, unique_hash
 from seachange.storage.plan import Overlay, plan_scan
 
@@ -58,11 +59,24 @@ class RowReads:
             return self._seek(table, wanted, conditions, name, whole)
         return self._scan_index(table, table.primary, wanted, name, whole)
 
-    def _scan_index(self, table: Table, index: Index, wanted: Sequence[Column], name: str, whole: bool) -> Scan:
-        parts, overlay = self.index_parts(table, index), self._overlay(index)
+    def _scan_index(
+        self,
+        table: Table,
+        index: Index,
+        wanted: Sequence[Column],
+        name: str,
+        whole: bool,
+        conditions: Sequence[Condition] = (),
+    ) -> Scan:
+        self._uses.use(table)
+        entry = self._state.parts.write_plan(table).entry(index.id)
+        parts = self._stored_parts(table, index, key_ranges(table, entry, conditions) if wanted else None)
+        overlay = self._overlay(index)
         if notes_reads(table) and any(f.segment.layout_id != table.layout.id for f in parts.files):
             self._state.parts.layouts_met.add(index.id)
-        return plan_scan(table, index, wanted, parts, overlay, self._state.parts.warehouse, name, whole)
+        scan = plan_scan(table, index, wanted, parts, overlay, self._state.parts.warehouse, name, whole)
+        every = len(parts.files) + parts.skipped
+        return replace(scan, access=f"scan of {len(parts.files)} of {every} files") if parts.skipped else scan
 
     def _seek(
         self, table: Table, wanted: Sequence[Column], conditions: Sequence[Condition], name: str, whole: bool
@@ -77,11 +91,12 @@ class RowReads:
             found = {column.name: held for column, held in zip(wanted, values, strict=True)}
             return replace(scan, access=f"look-up: {access.reason}", found=found)
         if access.covers and access.path is not None:
-            scan = self._scan_index(table, access.path.plan.index, wanted, name, whole=False)
-            return replace(scan, access=f"index scan: {access.reason}, but stores all columns")
-        return replace(
-            self._scan_index(table, table.primary, wanted, name, whole), access=f"full scan: {access.reason}"
-        )
+            scan = self._scan_index(table, access.path.plan.index, wanted, name, False, conditions)
+            return replace(
+                scan, access=f"index {scan.access.removeprefix('full ')}: {access.reason}, but stores all columns"
+            )
+        scan = self._scan_index(table, table.primary, wanted, name, whole, conditions)
+        return replace(scan, access=f"{scan.access}: {access.reason}")
 
     def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
         if not self._state.parts.seeks:
@@ -108,12 +123,12 @@ class RowReads:
         self._uses.use(table)
         return self._stored_parts(table, index)
 
-    def _stored_parts(self, table: Table, index: Index) -> SnapshotParts:
+    def _stored_parts(self, table: Table, index: Index, within: EntryRanges | None = None) -> SnapshotParts:
         if self._state.pending.is_new(table):
             return SnapshotParts((), ())
         at = self._state.block.seen_at(index.id, self._state.snapshot.seq)
         with self._state.snapshot.reading():
-            return self._state.block.image(table, index, at).parts(at)
+            return self._state.block.image(table, index, at).parts(at, within)
 
     def _overlay(self, index: Index) -> Overlay:
         own = self._state.buffer.indexes.get(index.id)
