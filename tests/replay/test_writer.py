@@ -1,9 +1,12 @@
 """Writers write rows that are valid now, and after future migrations."""
 
+from collections.abc import Sequence
+
 from seachange.engine.session.session import Session
 from seachange.replay.row_rules import Foresight, SchemaShape, dropped, foresee
 from seachange.replay.writer import ReplayWriter, shape_of
 from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.sql.port.result import Result
 
 EVERY_TYPE = """
     create type mood as enum ('glad', 'so so', 'it''s fine');
@@ -158,6 +161,29 @@ def test_the_same_seed_writes_the_same(session: Session):
     write(session, 15, seed=8)
     other = session.execute("select * from one order by id").rows
     assert first == again != other
+
+
+class Overtaken(Session):
+    """Another session gives the only value of a type another name before the first INSERT."""
+
+    other: Session | None = None
+
+    def execute(self, text: str, values: Sequence[object] = ()) -> Result:
+        if self.other is not None and text.startswith("INSERT"):
+            self.other.execute("alter type mood rename value 'glad' to 'happy'")
+            self.other = None
+        return super().execute(text, values)
+
+
+def test_writer_plans_again_after_a_value_of_an_enum_got_another_name(session: Session):
+    writing = Overtaken(session.node)
+    session.execute("create type mood as enum ('glad')")
+    session.execute("create table t (id int primary key, m mood not null)")
+    writing.other = session
+    writer = write(writing, 1)
+    assert (writer.tally.done, dict(writer.tally.failed)) == (1, {})
+    assert session.execute("select distinct m from t").rows == [("happy",)]
+    writing.close()
 
 
 def test_a_drop_is_seen(session: Session):

@@ -18,7 +18,7 @@ from functools import partial
 
 from seachange.engine.session.session import Session
 from seachange.engine.transaction.transaction import Transaction
-from seachange.errors import Error
+from seachange.errors import Error, InvalidTextRepresentation
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.schema.constraint import Action
@@ -103,9 +103,12 @@ class ReplayWriter:
     def _is_outdated(self, attempt: _Attempt, error: Error) -> bool:
         """Whether a statement named something that a migration has removed or renamed since the writer read the
         schema."""
-        if not error.sqlstate.startswith(_DEFINITION_CLASS):
+        is_label = isinstance(error, InvalidTextRepresentation)
+        if not is_label and not error.sqlstate.startswith(_DEFINITION_CLASS):
             return False
-        return self._session.in_transaction(shape_of) != attempt.shape
+        shape = self._session.in_transaction(shape_of)
+        # The name of an enum value, which the statement gives as a text.
+        return shape.labels != attempt.shape.labels if is_label else shape != attempt.shape
 
 
 def shape_of(transaction: Transaction) -> SchemaShape:
