@@ -12,6 +12,7 @@ from seachange.engine.session.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, run
+from tests.support.no_threads import no_threads
 from tests.support.nodes import Place
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
@@ -52,6 +53,15 @@ def test_a_runner_whose_epoch_has_ended_publishes_nothing(node: Node, point: str
     assert [record.id for record in node.jobs.find_orphans()] == [job_id]
     FAULTS.disarm()
     run(node, job_id)
+    judge(node, job_id, JobStatus.SUCCEEDED)
+
+
+def test_job_that_gets_no_thread_is_run_in_a_later_round(node: Node):
+    job_id = begin(node, UNIQUE)
+    with no_threads():
+        assert node.jobs.take_up() == []
+    for thread in node.jobs.take_up():
+        thread.join()
     judge(node, job_id, JobStatus.SUCCEEDED)
 
 

@@ -11,6 +11,7 @@ from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
 from seachange.runtime.memory_wall import RESERVE_BYTES, MemoryWall
 from seachange.runtime.process import resident_bytes
+from tests.support.workers import wait_until
 
 GROWTH_BYTES_MAX = 100 << 20
 # What allocators keep for later.
@@ -38,6 +39,9 @@ MORE_STATEMENTS = {
     "regexp_split": f"select cardinality(regexp_split_to_array(left(s, 100000) || i, 'x')) from {LARGE}, {ROWS}",
     "generate_series": f"select cardinality(array(select generate_series(1, 1000000 + i))) from {ROWS}",
 }
+
+
+RETRIES = "select count(*) from seachange.events where job_id = 1 and event like 'retries after an error: 53200%'"
 
 
 @pytest.fixture
@@ -99,6 +103,25 @@ def test_a_vector_of_large_values_is_bounded(node, text):
     assert large.execute("select length(repeat('x', 1000))").rows == [(1000,)]
     large.close()
     other.close()
+
+
+def test_a_vector_of_a_job_is_bounded(tmp_path):
+    (tmp_path / "seachange.toml").write_text(
+        f"[seachange]\nprocess_growth_limit = '{GROWTH_BYTES_MAX >> 20}MB'\nconcurrently = 'async'\n"
+    )
+    node = open_node(tmp_path)
+    session, other = Session(node), Session(node)
+    session.execute("create table t (id int)")
+    session.execute("insert into t select generate_series(1, 400)")
+    with PeakMemory(other) as peak:
+        session.execute("create index concurrently on t (length(repeat('x' || id, 2000000)))")
+        wait_until(lambda: session.execute(RETRIES).rows != [(0,)], "the job to be cut short")
+    assert peak.growth_bytes < GROWTH_BYTES_MAX + RESERVE_BYTES + SLACK_BYTES
+    assert not peak.failures
+    session.execute("cancel job 1")
+    session.close()
+    other.close()
+    node.close()
 
 
 def test_the_wall_stands_until_its_last_user_has_ended():

@@ -137,6 +137,9 @@ class JobRunner:
             return self._react(job, problem)
         except Stopped:
             raise
+        except MemoryError:
+            # Beside a statement that uses too much.
+            return self._react(self._log.reread(job), errors.OutOfMemory(detail="the process cannot allocate more"))
         except Exception as problem:  # noqa: BLE001 - the outer edge of a job
             # A bug. The change is reverted, and the job log keeps the traceback.
             bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")

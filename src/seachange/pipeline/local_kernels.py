@@ -23,7 +23,15 @@ from seachange.pipeline.compaction.gc import collect_garbage
 from seachange.pipeline.compaction.generations import CompactUnit, choose_compaction, rewrite
 from seachange.pipeline.kernels.backfill import Report, backfill
 from seachange.pipeline.kernels.converted import check_converted, check_keys
-from seachange.pipeline.kernels.executor import Executor, LocalExecutor, OnProgress, Sizes, ignore_progress
+from seachange.pipeline.kernels.executor import (
+    Executor,
+    LocalExecutor,
+    OnProgress,
+    Sizes,
+    WatchTask,
+    ignore_progress,
+    unwatched,
+)
 from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterrupts
 from seachange.pipeline.kernels.overlay import BlockWrites, OverlaidSources
 from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
@@ -55,6 +63,8 @@ class LocalPipeline:
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     throttling: Throttling = field(default_factory=Throttling)
     connect: Connect = sorting_connection
+    # Around each task of this process.
+    watch_task: WatchTask = unwatched
     # Creates the executor; None uses this process. Its second argument is called regularly while tasks run.
     executor_factory: ExecutorFactory | None = None
     # What is read instead of the committed rows as of the sequence.
@@ -190,7 +200,7 @@ class LocalPipeline:
 
     def _executor(self, kernel_context: KernelContext, on_progress: OnProgress) -> Executor:
         return (
-            LocalExecutor(kernel_context, self.sizes, on_progress=on_progress)
+            LocalExecutor(kernel_context, self.sizes, on_progress=on_progress, watch=self.watch_task)
             if self.executor_factory is None
             else self.executor_factory(kernel_context, on_progress)
         )

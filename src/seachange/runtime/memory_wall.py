@@ -4,12 +4,15 @@ DuckDB checks for an interrupt between two vectors of rows, and does not count t
 vector of large values may need more memory than the machine has. An allocation that fails ends such a statement as an
 error, and its memory is released.
 
-Another thread may meet the same failure meanwhile, between any two steps. It then fails like a statement without
-memory. Work in the background is tried again (`engine/context/background.py`). A commit that may have taken place is
+Another thread may meet the same failure meanwhile, between any two steps. A statement in autocommit is then run again
+(`engine/session/statement_loop.py`), any other fails like a statement without memory. Work in the background is tried
+again (`engine/context/background.py`), and tasks of jobs are. A commit that may have taken place is
 looked up by its id (`commit` of both catalogs), never reported as failed. A node that was changing what its sessions
 share discards all of it with its epoch (`engine/replica/epoch.py`).
 
-**Invariant:** the limit exists only while a statement that has exceeded its own limit is still running.
+**Invariant:** the limit exists only while a statement or task that has exceeded its own limit is still running, and
+not while a thread begins (`lifted`): one that finds no memory for its first call never tells that it has begun, and
+`Thread.start` would wait for ever.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +37,9 @@ class MemoryWall:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
+        self._lifts = 0
+        # The limit, and what it was before; None if it is not needed.
+        self._limits: tuple[int, int] | None = None
         self._before: tuple[int, int] | None = None
 
     def put_up(self) -> None:
@@ -46,7 +53,21 @@ class MemoryWall:
             self._users -= 1
             if self._users == 0 and self._before is not None:
                 resource.setrlimit(resource.RLIMIT_DATA, self._before)
-                self._before = None
+                self._before = self._limits = None
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """For what cannot fail for want of memory, and takes little time."""
+        with self._lock:
+            self._lifts += 1
+            if self._before is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, self._before)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._lifts -= 1
+                self._apply()
 
     def _limit(self) -> None:
         # Systems that do not report or limit the memory of a process have the interrupt alone.
@@ -56,8 +77,12 @@ class MemoryWall:
             soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
             if soft == resource.RLIM_INFINITY or limit < soft:
                 # First: `take_down` must know it, whatever fails here.
-                self._before = soft, hard
-                resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+                self._before, self._limits = (soft, hard), (limit, hard)
+                self._apply()
+
+    def _apply(self) -> None:
+        if self._limits is not None and not self._lifts:
+            resource.setrlimit(resource.RLIMIT_DATA, self._limits)
 
 
 MEMORY_WALL: Final = MemoryWall()

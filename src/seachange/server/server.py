@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.threads import start_thread
 from seachange.server.client import ClientSocket
 from seachange.server.limits import Throttle, read_limits
 from seachange.server.login import AuthConfig
@@ -172,8 +173,8 @@ class WorkerThreads:
                 self._idle -= 1
             else:
                 thread = threading.Thread(target=self._serve, name=f"{self._name}_{len(self._threads)}", daemon=True)
+                start_thread(thread)
                 self._threads.append(thread)
-                thread.start()
         self._work.put(work)
 
     def _serve(self) -> None:

@@ -222,7 +222,9 @@ class Read:
         if isinstance(problem, sqlite3.Error):
             self._db.close()
             raise client_error(problem, self._readers.path) from problem
-        self._db.execute("COMMIT")
+        # SQLite has rolled back already if it found no memory.
+        if self._db.in_transaction:
+            self._db.execute("COMMIT")
         self._readers.give(self._db)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from seachange.runtime.clock import Clock
+from seachange.runtime.threads import start_thread
 
 # Until a step that found no memory is tried again.
 OUT_OF_MEMORY_US = 100_000
@@ -64,7 +65,7 @@ class BackgroundThread:
         self._thread = threading.Thread(target=self._run, name=f"seachange-{name}", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        start_thread(self._thread)
 
     def stop(self) -> None:
         """Waits for a running step."""

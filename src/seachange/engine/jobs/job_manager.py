@@ -23,6 +23,7 @@ from seachange.changer.runner import JobRunner
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import CounterByName
+from seachange.engine.context.watching import Watch
 from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
@@ -31,6 +32,7 @@ from seachange.model.jobs import FINISHED, NO_JOB, RESTING, JobId, JobRecord, Jo
 from seachange.pipeline.kernels.overlay import BlockWrites
 from seachange.planner.rules.release import RELEASES
 from seachange.runtime.faults import reach
+from seachange.runtime.threads import start_thread
 
 # Begins a queued job, as `Begin` does, unless it is interrupted.
 BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
@@ -57,9 +59,11 @@ class Conditions:
 
 
 class JobManager:
-    def __init__(self, epoch: NodeEpoch) -> None:
+    def __init__(self, epoch: NodeEpoch, watch: Watch) -> None:
+        """`watch` limits how much the process may grow during a task."""
         self._parts = epoch.parts
         self._epoch = epoch
+        self._watch = watch
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
         # Those of them that were reverted for another session, or another node.
@@ -197,7 +201,9 @@ class JobManager:
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
         meters = self._parts.meters
         drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
-        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._parts.retention.us, own_writes)
+        pipeline = job_pipeline(
+            self._parts, epoch, conditions.interrupts, job, self._parts.retention.us, own_writes, self._watch
+        )
         pipeline.foresee(job, changes.head())
         on_update = partial(_count_rows, conditions.on_update, meters.pipeline_rows, [job.rows_read])
         return JobRunner(changes, pipeline, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged)
@@ -245,9 +251,14 @@ class JobManager:
                 continue
             thread = threading.Thread(target=self._run_held, args=(record.id,), name=f"seachange-job-{record.id}")
             thread.daemon = True
+            try:
+                start_thread(thread)
+            except MemoryError:
+                # In a later round.
+                self.let_go(record.id)
+                break
             self._threads.append(thread)
             begun.append(thread)
-            thread.start()
         return begun
 
     def find_orphans(self) -> list[JobRecord]:

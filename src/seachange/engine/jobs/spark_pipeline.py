@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from seachange import errors
@@ -15,6 +16,7 @@ from seachange.changer.job import Job
 from seachange.changer.ports import Overtaken
 from seachange.engine.bulk.local_pipeline import local_pipeline
 from seachange.engine.context.interrupts import SessionInterrupts
+from seachange.engine.context.watching import Watch
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.change.elements import descriptor_of
@@ -22,13 +24,14 @@ from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.ids import Seq, TableId
-from seachange.pipeline.kernels.executor import Executor, OnProgress, Sizes
+from seachange.pipeline.kernels.executor import Executor, OnProgress, Sizes, unwatched
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.overlay import BlockWrites
 from seachange.pipeline.local_kernels import ExecutorFactory, LocalPipeline
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.spark_options import SparkOptions, parse_options
 from seachange.pipeline.throttling.backoff import Foreground
+from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.pipeline.throttling.throttle import Throttling
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
@@ -54,6 +57,7 @@ class PipelineSettings:
     free_space_bytes: int = 0
     bytes_per_second: int = 0
     backoff_ratio: float = 0.0
+    growth_bytes_max: int = 0
 
     @property
     def sizes(self) -> Sizes | None:
@@ -84,6 +88,7 @@ def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> Pip
         parse_size(settings.get("seachange.pipeline_free_space")),
         parse_size(settings.get("seachange.pipeline_bytes_per_second")),
         float(settings.get("seachange.pipeline_backoff_ratio")),
+        settings.typed.process_growth_bytes_max,
     )
 
 
@@ -97,6 +102,7 @@ def job_pipeline(
     job: Job,
     retention_us: int,
     own_writes: BlockWrites | None = None,
+    watch: Watch | None = None,
 ) -> JobPipeline:
     """`own_writes` are those of the transaction block that the job belongs to."""
     settings = pipeline_settings(parts, job.settings)
@@ -105,6 +111,7 @@ def job_pipeline(
         limits=SortLimits(settings.memory_bytes, settings.cores),
         sizes=settings.sizes or Sizes(),
         own_writes=own_writes,
+        watch_task=partial(_watch_task, watch, settings.growth_bytes_max) if watch is not None else unwatched,
         throttling=Throttling(
             parts.files,
             settings.free_space_bytes,
@@ -115,6 +122,23 @@ def job_pipeline(
         ),
     )
     return JobPipeline(local, settings, lambda text: parts.catalog.log_event(text, job.id), parts, retention_us)
+
+
+class _RunningTask:
+    """A task as the watchdog sees it."""
+
+    # Its output is not committed by itself.
+    is_settled = False
+
+    def __init__(self, meter: ProgressMeter) -> None:
+        self._meter = meter
+
+    def interrupt(self) -> None:
+        self._meter.interrupt()
+
+
+def _watch_task(watch: Watch, growth_bytes_max: int, meter: ProgressMeter) -> AbstractContextManager[None]:
+    return watch(_RunningTask(meter), 0, growth_bytes_max)
 
 
 def task_site(backend: SparkBackend, parts: NodeParts, settings: PipelineSettings, is_local: bool) -> object:

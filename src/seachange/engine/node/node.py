@@ -63,7 +63,7 @@ class Node:
         self.follower = LogFollower(self._epoch, beat_us(expiry_ms))
         self.exports = TableExports(self._epoch)
         self.maintenance = NodeMaintenance(self._epoch, self.exports)
-        self.jobs = JobManager(self._epoch)
+        self.jobs = JobManager(self._epoch, self.watchdog.watch)
         self.background: dict[str, BackgroundWork] = {
             "watchdog": self.watchdog,
             "heartbeat": Heartbeat(self._epoch),

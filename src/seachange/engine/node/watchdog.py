@@ -16,19 +16,12 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from seachange import errors
+from seachange.engine.context.watching import WatchedSession
 from seachange.runtime.clock import Clock
 
 TICK_US = 25_000
 # How long it waits without a statement, unless one begins.
 IDLE_US = 3_600_000_000
-
-
-class WatchedSession(Protocol):
-    @property
-    def is_settled(self) -> bool:
-        """Whether the statement has committed, so that it can no longer be cancelled."""
-
-    def interrupt(self) -> None: ...
 
 
 class MemoryLimit(Protocol):
@@ -79,6 +72,8 @@ class Watchdog:
         self._memory_limit = memory_limit
         self._lock = threading.Lock()
         self._running: set[_Watched] = set()
+        # How often memory was limited until now.
+        self.shortages = 0
         # Whether the next step is due as soon as a statement has run for a while.
         self._is_idle = True
         self._entered = threading.Event()
@@ -94,6 +89,12 @@ class Watchdog:
             self._running.discard(watched)
             if watched.is_limited:
                 self._memory_limit.take_down()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether memory is limited now."""
+        with self._lock:
+            return any(watched.is_limited for watched in self._running)
 
     def enter(self, watched: _Watched) -> None:
         with self._lock:
@@ -147,4 +148,5 @@ class Watchdog:
         detail = f"the process grew by {growth >> 20} MB during the statement"
         worst.problem = worst.problem or errors.OutOfMemory(detail=detail)
         worst.is_limited = True
+        self.shortages += 1
         self._memory_limit.put_up()

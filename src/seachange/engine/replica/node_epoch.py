@@ -19,7 +19,9 @@ from seachange.engine.context.pace import PaceMeter
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import encode_holders
 from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.sessions import AskedSession
 from seachange.runtime.nonblocking import may_wait
+from seachange.runtime.threads import start_thread
 
 _REGISTRATIONS_MAX = 10
 
@@ -37,6 +39,8 @@ class NodeEpoch:
         self._pace = PaceMeter(parts.meters)
         self._renewing = threading.RLock()
         self._is_closed = False
+        # Requests to sessions that no thread could be started for.
+        self._unanswered: tuple[AskedSession, ...] = ()
         self.current = self._register()
 
     def _register(self) -> EpochState:
@@ -119,9 +123,11 @@ class NodeEpoch:
         published = encode_holders(marks, self.parts.sessions.records())
         beat = self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, published, self._pace.read())
         epoch.beaten_us = sent_us
-        if beat.asked:
+        self._unanswered = (*self._unanswered, *beat.asked)
+        if self._unanswered:
             # On a thread of its own: a heartbeat waits for no session.
-            threading.Thread(target=self.parts.sessions.answer, args=(beat.asked,), daemon=True).start()
+            start_thread(threading.Thread(target=self.parts.sessions.answer, args=(self._unanswered,), daemon=True))
+            self._unanswered = ()
 
     def catch_up(self) -> None:
         """Afterwards this node has applied everything that was committed on any node before the call."""

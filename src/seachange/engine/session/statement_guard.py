@@ -19,6 +19,8 @@ from seachange.sql.settings.session_settings import SessionSettings
 from seachange.values.timezone import InZone
 
 _WITHIN = nullcontext()
+# How often a statement that waits for memory checks whether there is some.
+_SHORTAGE_SECONDS = 0.02
 
 
 class Guard:
@@ -31,6 +33,8 @@ class Guard:
         self._is_settled = False
         # When the running statement was first asked to end; 0 if it was not.
         self._interrupted_us = 0
+        # How often the memory of the node had been limited when the statement began, unless it still was.
+        self._shortages = 0
         # Why the session has been ended by another one; it accepts nothing any more.
         self.ending: errors.Error | None = None
         # The statement that runs, or the last one, when it began, and when it or the session began to wait.
@@ -95,6 +99,8 @@ class Guard:
             if self.ending is not None:
                 raise self.ending from None
             raise
+        except MemoryError as problem:
+            raise errors.OutOfMemory(detail="the process cannot allocate more") from problem
         finally:
             self._leave()
             # The rows of a statement that has ended are not kept until the next one.
@@ -111,6 +117,16 @@ class Guard:
         finally:
             self._leave()
 
+    def awaits_memory(self) -> bool:
+        """Whether the statement may have failed because another one used too much memory; waits until that has
+        ended."""
+        watchdog = self._node.watchdog
+        if self._interrupted_us or watchdog.shortages == self._shortages:
+            return False
+        while watchdog.is_short:
+            self._client.interrupts.pause(_SHORTAGE_SECONDS)
+        return True
+
     def note(self, text: str) -> None:
         """A statement has run that needed no guard: it took too little time to be ended."""
         self.text = text
@@ -121,6 +137,8 @@ class Guard:
         self.text, self.began_us = text or self.text, self._node.parts.clock.wall_us()
         self._is_entered, self._is_settled = True, False
         self._client.interrupts.clear()
+        watchdog = self._node.watchdog
+        self._shortages = watchdog.shortages and watchdog.shortages - watchdog.is_short
 
     def _leave(self) -> None:
         self._ended_us = self._node.parts.clock.wall_us()

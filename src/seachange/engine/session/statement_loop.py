@@ -1,8 +1,10 @@
-"""The path of a statement from its call to its commit, and the three reasons for which it is run again.
+"""The path of a statement from its call to its commit, and the four reasons for which it is run again.
 
 1. `StatementRunner.run`: it met a row or table that is newer than its snapshot. It is run again in its transaction.
 2. `StatementLoop.commit`: an autocommit statement met a conflict. It is run again in a new transaction.
-3. `StatementLoop.run`: other schema changes are at work on the same object. It is run again, or queued, behind them.
+3. `StatementLoop.commit`: an autocommit statement found no memory because another one used too much. It is run again
+   when that has ended, unless its commit had been sent.
+4. `StatementLoop.run`: other schema changes are at work on the same object. It is run again, or queued, behind them.
 
 **Invariant:** a statement is run again only while none of its writes is in the buffer, and at READ COMMITTED; a
 statement that fails leaves none of its writes.
@@ -138,6 +140,12 @@ def run_current(transaction: Transaction, work: Callable[[], T]) -> T:
     return work()
 
 
+class _MemoryShortage(Exception):
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
 class StatementLoop:
     """Runs statements of a session that are not in a transaction block."""
 
@@ -228,23 +236,32 @@ class StatementLoop:
                 transaction = self._transactions.begin(mode, may_write)
                 try:
                     result = work(transaction)
-                except BaseException:
+                except BaseException as problem:
                     transaction.rollback()
+                    if self._lacked_memory(problem):
+                        raise _MemoryShortage(problem) from problem
                     raise
                 job_id = self._commit(transaction)
                 committed = True
                 return result, job_id
-            except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
+            except (errors.SerializationFailure, errors.DeadlockDetected, _MemoryShortage) as problem:
                 # What child transactions have built is not built again each time.
                 has_children = transaction is not None and transaction.state.block.has_run
                 if attempt == retries_max or has_children or not self._can_retry(problem, advisory_changes, sink):
+                    if isinstance(problem, _MemoryShortage):
+                        raise problem.failure from None
                     raise
-                attempt, mode = attempt + 1, replace(mode, is_contended=True)
+                attempt += 1
+                if not isinstance(problem, _MemoryShortage):
+                    mode = replace(mode, is_contended=True)
                 del self._notices[notices:]
             finally:
                 self._settings.end_own(settings, committed)
 
-    def _can_retry(self, problem: errors.Error, advisory_changes: int, sink: RowSink | None) -> bool:
+    def _lacked_memory(self, problem: BaseException) -> bool:
+        return isinstance(problem, (MemoryError, errors.OutOfMemory)) and self._guard.awaits_memory()
+
+    def _can_retry(self, problem: Exception, advisory_changes: int, sink: RowSink | None) -> bool:
         advisory = self._transactions.advisory
         if (sink is not None and sink.is_begun) or advisory.changes != advisory_changes:
             return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
@@ -17,17 +18,24 @@ from seachange.pipeline.kernels.merge import RANGE_ROWS_MAX
 from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
 from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.runtime.process import give_way
+from seachange.runtime.threads import starting_threads
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 # Receives the number of finished rows of the running tasks.
 OnProgress = Callable[[int], None]
+# Around a task that the meter's `interrupt` reaches. Raises another error than the one that an interrupt causes.
+WatchTask = Callable[[ProgressMeter], AbstractContextManager[None]]
 # How often running tasks are polled.
 TICK_SECONDS = 0.2
 
 
 def ignore_progress(rows: int) -> None:
     pass
+
+
+def unwatched(_: ProgressMeter) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class Task(Protocol[T_co]):
@@ -86,6 +94,7 @@ class LocalExecutor:
     parallelism: int = 1
     # Called several times a second while a task runs; may raise.
     on_progress: OnProgress = ignore_progress
+    watch: WatchTask = unwatched
 
     def sizes(self, rows: int) -> Sizes:
         return self.fixed
@@ -97,11 +106,14 @@ class LocalExecutor:
                 self.kernel_context.throttling.wait_for_foreground(partial(self.on_progress, 0))
                 self.kernel_context.throttling.admit(task.read_bytes, task.write_bytes)
                 meter = ProgressMeter(task.steps)
-                future = pool.submit(task.run, replace(self.kernel_context, meter=meter))
-                self._watch(future, meter, rows[number] if rows else 0)
-                done(number, future.result())
+                with self.watch(meter):
+                    with starting_threads():
+                        future = pool.submit(task.run, replace(self.kernel_context, meter=meter))
+                    self._wait_for(future, meter, rows[number] if rows else 0)
+                    result = future.result()
+                done(number, result)
 
-    def _watch(self, future: Future[T], meter: ProgressMeter, rows: int) -> None:
+    def _wait_for(self, future: Future[T], meter: ProgressMeter, rows: int) -> None:
         try:
             while not wait((future,), TICK_SECONDS).done:
                 self.on_progress(int(rows * meter.read()))

@@ -55,6 +55,8 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", SCALE_PHRASE, errors.QueryFailed),
     ("OutOfMemoryException", r"max_temp_directory_size|offload data block", errors.OutOfTemporarySpace),
     ("OutOfMemoryException", "", errors.OutOfMemory),
+    # Python's, of a stream of rows.
+    ("", r"failed: MemoryError", errors.OutOfMemory),
     ("", r"[Dd]ivision by zero", errors.DivisionByZero),
     ("ConversionException", r"(date|timestamp|time) field value out of range", errors.DatetimeFieldOverflow),
     ("ConversionException", r"invalid (date|timestamp|time) field format", errors.InvalidDatetimeFormat),
@@ -181,6 +183,8 @@ def _own_error(match: re.Match[str]) -> errors.Error:
     if match[1] == RecursionError.__name__:
         # Over a document that is nested deeply.
         return errors.StatementTooComplex()
+    if match[1] == MemoryError.__name__:
+        return errors.OutOfMemory(detail="the process cannot allocate more")
     made = getattr(errors, match[1], errors.QueryFailed)
     own: errors.Error = made(detail=match[2], type="", value="", feature="", instead="", kind="", name="")
     own.args = (match[2],)
