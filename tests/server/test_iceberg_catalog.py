@@ -143,6 +143,17 @@ def test_a_token_is_good_on_every_node_of_the_database(served: Served, reader: s
         assert ask(served, "/v1/namespaces/public/tables/shop", token_of(other, "reader", "reader secret"))[0] == 200
 
 
+def test_a_client_may_ask_for_the_newest_snapshot_only(served: Served, reader: str):
+    path = "/v1/namespaces/public/tables/shop"
+    ask(served, path, reader)
+    sql(served, "insert into shop values (7002, 'newer')")
+    newest = ask(served, f"{path}?snapshots=refs", reader)[1]["metadata"]
+    whole = ask(served, f"{path}?snapshots=all", reader)[1]["metadata"]
+    assert [s["snapshot-id"] for s in newest["snapshots"]] == [whole["current-snapshot-id"]]
+    assert len(whole["snapshots"]) > 1
+    assert newest | {"snapshots": whole["snapshots"]} == whole
+
+
 def test_a_changed_token_is_refused(served: Served, reader: str, root: str):
     ends, name, signature = reader.split(".")
     user = root.split(".")[1]

@@ -96,15 +96,15 @@ class IcebergCatalog:
                     HTTPStatus.OK, {"identifiers": [{"namespace": [schema], "name": n} for n in names]}
                 )
             case [schema, "tables", name]:
-                return self._load(contents, schema, name, request.method == "GET")
+                return self._load(contents, schema, name, request)
             case _:
                 raise RequestRefused(HTTPStatus.NOT_FOUND, "NoSuchEndpointException", "there is no such endpoint")
 
-    def _load(self, contents: Contents, schema: str, name: str, with_metadata: bool) -> HttpResponse:
+    def _load(self, contents: Contents, schema: str, name: str, request: HttpRequest) -> HttpResponse:
         table = contents.by_name.get((schema, name))
         if table is None or table not in self._tables(contents):
             raise RequestRefused(HTTPStatus.NOT_FOUND, "NoSuchTableException", f"table {schema}.{name} does not exist")
-        if not with_metadata:
+        if request.method != "GET":
             return json_response(HTTPStatus.OK, {})
         try:
             exported = self._node.exports.export(table.id)
@@ -115,7 +115,12 @@ class IcebergCatalog:
             ) from None
         except (errors.NotMappable, errors.FeatureNotSupported) as found:
             raise RequestRefused(HTTPStatus.NOT_ACCEPTABLE, "UnsupportedOperationException", str(found)) from found
-        content = {"metadata-location": exported.address, "metadata": exported.metadata, "config": {}}
+        metadata = exported.metadata
+        # A client that loads a table often need not be sent its history each time.
+        if request.query.get("snapshots") == "refs":
+            newest = [each for each in metadata["snapshots"] if each["snapshot-id"] == exported.snapshot]
+            metadata = metadata | {"snapshots": newest}
+        content = {"metadata-location": exported.address, "metadata": metadata, "config": {}}
         return json_response(HTTPStatus.OK, content)
 
     # What the role sees.
