@@ -151,6 +151,30 @@ def test_expired_snapshots_and_their_files_go(lake: Lake):
     lake.check()
 
 
+def test_readers_of_replaced_metadata_can_finish(lake: Lake):
+    """A snapshot that is listed no more is kept for a minute, also if the metadata that was made with it is gone."""
+    clock = ShiftedClock(lake)
+    lake.run(TABLE)
+    exported = []
+    for number in range(LOGGED_MAX + 4):
+        clock.ahead_us += 2 * GRACE_US
+        lake.run(f"insert into t values ({number}, 'x')")
+        exported.append(lake.export())
+    first, second = exported[:2]
+    (record,) = (r for r in lake.node.parts.catalog.exports() if r.snapshot == second.snapshot)
+    assert not Path(record.metadata).exists()
+    clock.ahead_us += record.expires_us - GRACE_US // 2 - lake.node.parts.clock.wall_us()
+    for number in range(2):
+        lake.run(f"insert into t values ({1_000 + number}, 'y')")
+        assert not {first.snapshot, second.snapshot} & lake.export().snapshots
+        assert len(read(exported[-1].address, second.snapshot)) == 2
+    assert not Path(first.metadata["snapshots"][-1]["manifest-list"]).exists()
+    clock.ahead_us += GRACE_US
+    lake.run("insert into t values (2000, 'z')")
+    lake.check()
+    assert not Path(second.metadata["snapshots"][-1]["manifest-list"]).exists()
+
+
 def test_the_current_snapshot_of_an_unchanged_table_is_renewed(lake: Lake):
     clock = ShiftedClock(lake)
     lake.run(TABLE, MANY.format(1))

@@ -147,13 +147,26 @@ def referenced_names(folder: TableFolder, exported: Exported, known: dict[str, f
     for each in [each for each in known if each not in lists]:
         del known[each]
     for each in lists - known.keys():
-        manifests = _read_manifests(folder, each) or ()
-        paths = [file.path for manifest in manifests for file in manifest.files]
-        names = (folder.name_of(path) for path in (each, *(m.path for m in manifests), *paths))
-        known[each] = frozenset(name for name in names if name is not None)
+        known[each] = _names_of_list(folder, each)
     logged = (entry["metadata-file"] for entry in exported.metadata["metadata-log"])
     own = (folder.name_of(address) for address in (exported.address, *logged))
     return frozenset(name for name in own if name is not None).union(*known.values())
+
+
+def snapshot_names(folder: TableFolder, address: str, snapshot: int) -> frozenset[str]:
+    """The names of the metadata file at an address, and of the files of a snapshot that it lists."""
+    content, own = folder.read(address), folder.name_of(address)
+    if content is None or own is None:
+        return frozenset()
+    lists = [s["manifest-list"] for s in json.loads(content)["snapshots"] if s["snapshot-id"] == snapshot]
+    return frozenset({own}).union(*(_names_of_list(folder, each) for each in lists))
+
+
+def _names_of_list(folder: TableFolder, manifest_list: str) -> frozenset[str]:
+    manifests = _read_manifests(folder, manifest_list) or ()
+    paths = [file.path for manifest in manifests for file in manifest.files]
+    names = (folder.name_of(path) for path in (manifest_list, *(m.path for m in manifests), *paths))
+    return frozenset(name for name in names if name is not None)
 
 
 def replaced_names(folder: TableFolder, last: Exported, exported: Exported) -> list[str]:

@@ -33,6 +33,7 @@ from seachange.iceberg.export import (
     read_export,
     referenced_names,
     replaced_names,
+    snapshot_names,
 )
 from seachange.iceberg.folder import TableFolder
 from seachange.iceberg.options import read_options
@@ -209,6 +210,8 @@ class TableExports:
             raise errors.NotMappable(table=source.table.full_name, reason=str(problem)) from problem
         reach("export.written")
         if exported is not last or newest is None or newest.expires_us - now_us < self.retention_us // 2:
+            if last is not None:
+                records = self._keep_listed(epoch, last, exported, records, now_us)
             self._record(epoch, table_id, seq, exported, records, now_us)
         if last is not None and exported is not last:
             folder.files.delete(replaced_names(folder, last, exported))
@@ -216,6 +219,19 @@ class TableExports:
         until_us = min([now_us + self.retention_us // 2, *(end_us - GRACE_US for end_us in ends_us)])
         self._last[table_id] = _Last(seq, until_us, exported)
         return exported
+
+    def _keep_listed(
+        self, epoch: EpochState, last: Exported, exported: Exported, records: list[ExportRecord], now_us: int
+    ) -> list[ExportRecord]:
+        """The snapshots that are listed no more are held for the readers of the metadata that listed them last: their
+        own may be gone."""
+        found = []
+        for record in records:
+            is_left = record.snapshot in last.snapshots - exported.snapshots and record.expires_us > now_us
+            found.append(replace(record, metadata=last.address) if is_left else record)
+            if is_left:
+                self._parts.catalog.record_export(epoch.epoch, found[-1])
+        return found
 
     def _record(
         self,
@@ -234,7 +250,8 @@ class TableExports:
         if gone or table_id not in self._names:
             folder, known = self.folder(table_id), self._names.setdefault(table_id, {})
             kept = referenced_names(folder, exported, known)
-            garbage = folder.others(kept.union(*(_names_of(folder, r) for r in others if r.expires_us > now_us)))
+            held = [r for r in others if r.expires_us > now_us]
+            garbage = folder.others(kept.union(*(snapshot_names(folder, r.metadata, r.snapshot) for r in held)))
         self._parts.catalog.record_export(epoch.epoch, made)
         reach("export.recorded")
         if garbage:
@@ -262,9 +279,3 @@ class TableExports:
 
     def _address(self, segment: Segment) -> str:
         return f"{self._parts.files.address}/{self._parts.warehouse.name(segment.id)}"
-
-
-def _names_of(folder: TableFolder, record: ExportRecord) -> frozenset[str]:
-    """The files of a snapshot that the table's metadata lists no more, because it was begun again in another format."""
-    found = read_export(folder, record.metadata)
-    return frozenset() if found is None else referenced_names(folder, found, {})
