@@ -6,17 +6,20 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from seachange import errors
+from seachange.engine.database.opening import open_node
 from seachange.engine.exports.table_exports import GRACE_US
 from seachange.iceberg.export import referenced_names
 from seachange.iceberg.manifests import SMALL_MANIFESTS_MAX
 from seachange.iceberg.metadata import LOGGED_MAX
 from seachange.runtime.faults import FAULTS
 from tests.iceberg.reading import Lake, open_lake, read
+from tests.support.workers import wait_until
 
 DAY_US = 24 * 3_600 * 1_000_000
 TABLE = "create table t (id bigint primary key, s text)"
@@ -198,6 +201,33 @@ def test_the_files_of_a_dropped_table_go_when_they_have_expired(lake: Lake):
     lake.node.exports.forget_expired()
     assert not any(folder.iterdir())
     assert lake.node.parts.catalog.exports() == ()
+
+
+def test_exports_that_cannot_be_deleted_hold_back_no_garbage(tmp_path: Path):
+    node = open_node(tmp_path / "data", retention_us=0)
+    node.threads["maintenance"].stop()
+    with closing(node):
+        lake = Lake(node)
+        clock = ShiftedClock(lake)
+        lake.run("create table gone (id bigint primary key, s text)", MANY.format(1).replace("into t", "into gone"))
+        lake.run("drop table gone", TABLE, "insert into t values (1, 'inline')")
+        lake.export()
+        folder = lake.folder / str(lake.table().id)
+        lake.run("drop table t")
+        clock.ahead_us = DAY_US + GRACE_US + 1
+        # A name that cannot be deleted as a file is.
+        for path in folder.iterdir():
+            path.unlink()
+            path.mkdir()
+        assert node.parts.files.names()
+
+        def is_collected() -> bool:
+            with pytest.raises(errors.InputOutputError):
+                node.maintenance.collect(node.epoch)
+            return not node.parts.files.names()
+
+        wait_until(is_collected, "the file of a table that was dropped before the export")
+        lake.session.close()
 
 
 def test_files_of_strangers_are_swept(tmp_path: Path):

@@ -210,7 +210,14 @@ class NodeMaintenance:
             self._parts.layouts_met.discard(table.primary.id)
 
     def collect(self, epoch: EpochState) -> int:
-        self._exports.forget_expired()
+        try:
+            self._exports.forget_expired()
+        finally:
+            # Exports that cannot be deleted hold back nothing else.
+            collected = self._collect_files(epoch)
+        return collected
+
+    def _collect_files(self, epoch: EpochState) -> int:
         self._parts.warehouse.tidy()
         end_lagging(self._parts.catalog, epoch, parse_size(SessionSettings(self._parts.settings).get(_FEED_LIMIT)))
         return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self._parts.retention.us)
