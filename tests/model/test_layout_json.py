@@ -3,7 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seachange.model.codecs.descriptor_json import LayoutTexts, decode_layouts, encode_layouts
+from seachange.model.codecs.descriptor_json import (
+    LAYOUT_TEXTS,
+    ListTexts,
+    decode_layouts,
+    encode_layouts,
+)
 from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.schema.descriptor import Layout
 from seachange.values.types import Kind, SqlType
@@ -44,7 +49,7 @@ def test_texts_of_layouts_are_those_of_a_fresh_encoder(
     """Versions share their first layouts, in any order of encoding; a branch has others after them."""
     every = tuple(Layout(LayoutId(number), shape) for number, shape in enumerate(shapes, 1))
     branch = (*every[:-1], Layout(LayoutId(99), ()))
-    kept = LayoutTexts()
+    kept = ListTexts(LAYOUT_TEXTS.write)
     for count in data.draw(st.lists(st.integers(1, len(every)), max_size=5)):
         for layouts in (every[:count], branch[:count]):
-            assert kept.encode(layouts) == LayoutTexts().encode(layouts)
+            assert kept.encode(layouts) == ListTexts(LAYOUT_TEXTS.write).encode(layouts)

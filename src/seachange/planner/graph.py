@@ -104,10 +104,8 @@ def build_graph(
     hosted = _hosted(targets)
     for number, target in enumerate(targets):
         start = len(nodes)
-        for node in _nodes(number, path_of(target, release, in_block), (skips or {}).get(number, _NO_SKIP)):
-            # A part of a hidden element is invisible, so it can be added, and reverted, with it.
-            hidden = not node.step.revertible and number in hosted and node.status is not Status.ABSENT
-            nodes.append(replace(node, step=_revertible(node.step)) if hidden else node)
+        skip = (skips or {}).get(number, _NO_SKIP)
+        nodes += _nodes(number, path_of(target, release, in_block), skip, number in hosted)
         paths.append(tuple(range(start, len(nodes))))
     dependencies = tuple(_dependencies(targets, nodes, paths, release))
     required: list[list[Dependency]] = [[] for _ in nodes]
@@ -136,8 +134,11 @@ _NO_SKIP = Skip("", frozenset())
 _WORK = frozenset({Status.BACKFILLED, Status.VALIDATED})
 
 
-def _nodes(number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip) -> Iterable[GraphNode]:
-    """A step to a status that is left out becomes a part of the one after it."""
+def _nodes(
+    number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip, is_hosted: bool
+) -> Iterable[GraphNode]:
+    """A step to a status that is left out becomes a part of the one after it. What is hosted is a part of a hidden
+    element, so it is invisible: it can be added, and reverted, with it."""
     passed: list[Status] = []
     start: Status | None = None
     for position, (origin, step) in enumerate(path):
@@ -148,11 +149,21 @@ def _nodes(number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip
             continue
         # What it would have waited for lies in what is left out.
         kept = replace(step, fenced=False) if passed and step.fenced else step
+        if is_hosted and not kept.revertible and kept.to is not Status.ABSENT:
+            kept = _revertible(kept)
         yield GraphNode(number, start, kept, tuple(passed), skip.reason if passed else "")
         passed, start = [], None
 
 
 _COLUMN = ("table_id", "column_id")
+# New sequences and types belong to a column.
+_OWNED = frozenset({elements.SequenceElement, elements.EnumTypeElement})
+# What hides others, and the fields in which they agree with it.
+_HOSTING: dict[Any, tuple[tuple[str, ...], ...]] = {
+    kind: tuple(host.fields for host in HOSTS if kind in host.kinds)
+    for kind in (*_OWNED, *(kind for host in HOSTS for kind in host.kinds))
+}
+_HOST_FIELDS = tuple(dict.fromkeys(host.fields for host in HOSTS))
 
 
 def _hosted(targets: Sequence[Target]) -> set[int]:
@@ -163,20 +174,22 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
     hosts: set[tuple[object, ...]] = set()
     created: set[int] = set()
     for target in targets:
-        if getattr(target.element, "table_id", None) in new:
+        kind = type(target.element)
+        if kind not in _HOSTING or not target.adds or getattr(target.element, "table_id", None) in new:
             continue
-        for host in HOSTS:
-            if target.adds and isinstance(target.element, host.kinds):
-                hosts.add(_place(target.element, host.fields))
-        if target.adds and isinstance(target.element, elements.SequenceElement | elements.EnumTypeElement):
+        for fields in _HOSTING[kind]:
+            hosts.add(_place(target.element, fields))
+        if kind in _OWNED:
             created.add(descriptor_of(target.element))
+    if not hosts and not created:
+        return set()
     hosted: set[int] = set()
     belonging: set[int | None] = set()
     for number, target in enumerate(targets):
         element = target.element
         if not target.adds:
             continue
-        if isinstance(element, HOSTED) and any(_place(element, host.fields) in hosts for host in HOSTS):
+        if type(element) in HOSTED and any(_place(element, fields) in hosts for fields in _HOST_FIELDS):
             hosted.add(number)
         if isinstance(element, elements.SequenceOwnerElement) and _place(element, _COLUMN) in hosts:
             belonging.add(element.sequence_id)

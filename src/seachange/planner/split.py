@@ -35,7 +35,7 @@ def split_statement(statement: statements.AlterTable) -> tuple[statements.AlterT
         match action:
             case statements.AddColumn(keys=keys):
                 late = tuple(key for key in keys if _is_late(key, added))
-                first.append(replace(action, keys=tuple(key for key in keys if key not in late)))
+                first.append(replace(action, keys=tuple(key for key in keys if key not in late)) if late else action)
                 then += [statements.AddConstraint(key) for key in late]
                 is_late = is_late or bool(late)
             case _:

@@ -17,13 +17,13 @@ from enum import Enum
 from functools import cache, lru_cache
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from seachange.model.codecs.codec import Codec
 from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.schema.access import PartComment, RolePrivileges
 from seachange.model.schema.constraint import Check, ForeignKey
-from seachange.model.schema.descriptor import Column, Identity, Index, Layout, Table
+from seachange.model.schema.descriptor import Column, Identity, Index, Layout, RetiredColumn, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.schema.objects import Descriptor
 from seachange.values.types import SqlType
@@ -32,6 +32,7 @@ _SEPARATORS: Final = (",", ":")
 _LAYOUTS_PLACE: Final = '"layouts":null'
 # The first such place of a table: its columns come before all other parts.
 _COLUMNS_PLACE: Final = '"columns":null'
+_RETIRED_PLACE: Final = '"retired":null'
 
 Read = Callable[[Any], Any]
 Write = Callable[[Any], Any]
@@ -54,6 +55,8 @@ def encode_table(table: Table) -> str:
     # Quotes inside of a string are escaped: no other place looks like these.
     columns = ",".join(map(_column_text, table.columns))
     text = text.replace(_COLUMNS_PLACE, f'"columns":[{columns}]', 1)
+    if table.retired:
+        text = text.replace(_RETIRED_PLACE, f'"retired":[{RETIRED_TEXTS.encode(table.retired)}]', 1)
     return text.replace(_LAYOUTS_PLACE, f'"layouts":[{LAYOUT_TEXTS.encode(table.layouts)}]', 1)
 
 
@@ -78,7 +81,7 @@ def decode_table(text: str) -> Table:
 def _writer(type_: Any) -> Write | None:
     """Makes the JSON value of a value of the type; None if they are the same."""
     items = get_args(type_)
-    if type_ in (tuple[Layout, ...], tuple[Column, ...]):
+    if type_ in (tuple[Layout, ...], tuple[Column, ...], tuple[RetiredColumn, ...]):
         return _leave_out
     if isinstance(type_, UnionType):
         (write,) = (_writer(item) for item in items if item is not NoneType)
@@ -232,46 +235,60 @@ def encode_layouts(layouts: Sequence[Layout], write_type: WriteType) -> list[lis
     return written
 
 
-def _leave_out(parts: Sequence[Layout | Column]) -> None:
+def _leave_out(parts: Sequence[Layout | Column | RetiredColumn]) -> None:
     """They are put into the text where the null is."""
 
 
-_KEPT_LAYOUTS_MAX = 64
+_KEPT_LISTS_MAX = 64
+
+T = TypeVar("T")
 
 
-class LayoutTexts:
-    """The texts of layouts, so that a version costs as much as it adds to the one before: a table that has had many
-    columns has many layouts.
+class ListTexts(Generic[T]):
+    """The texts of lists that grow at their end, so that a version costs as much as it adds to the one before: a table
+    that has had many columns has many layouts, and many columns that are gone. `write` makes the JSON values of the
+    items of a list from a place on.
 
-    **Invariant:** a text is that of the same layouts, by identity; they are kept with it.
+    **Invariant:** a text is that of the same items, by identity; they are kept with it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[Sequence[T], int], Sequence[Any]]) -> None:
+        self.write = write
         self._lock = threading.Lock()
-        # By their first layout.
-        self._kept: OrderedDict[int, tuple[tuple[Layout, ...], str]] = OrderedDict()
+        # By their first item.
+        self._kept: OrderedDict[int, tuple[tuple[T, ...], str]] = OrderedDict()
 
-    def encode(self, layouts: tuple[Layout, ...]) -> str:
-        if not layouts:
+    def encode(self, items: tuple[T, ...]) -> str:
+        if not items:
             return ""
-        key = id(layouts[0])
+        key = id(items[0])
         with self._lock:
             known, text = self._kept.get(key, ((), ""))
         count = len(known)
-        # The comparison ends at once for each layout that is the same object.
-        if not count or known[0] is not layouts[0] or layouts[:count] != known:
+        # The comparison ends at once for each item that is the same object.
+        if not count or known[0] is not items[0] or items[:count] != known:
             count, text = 0, ""
-        added = encode_layouts(layouts[max(count - 1, 0) :], _write_type)[1 if count else 0 :]
+        added = self.write(items, count)
         text = ",".join([*filter(None, [text]), *(json.dumps(each, separators=_SEPARATORS) for each in added)])
         with self._lock:
-            self._kept[key] = layouts, text
+            self._kept[key] = items, text
             self._kept.move_to_end(key)
-            if len(self._kept) > _KEPT_LAYOUTS_MAX:
+            if len(self._kept) > _KEPT_LISTS_MAX:
                 self._kept.popitem(last=False)
         return text
 
 
-LAYOUT_TEXTS = LayoutTexts()
+def _write_layouts(layouts: Sequence[Layout], first: int) -> list[list[Any]]:
+    return encode_layouts(layouts[max(first - 1, 0) :], _write_type)[1 if first else 0 :]
+
+
+def _write_retired(columns: Sequence[RetiredColumn], first: int) -> list[dict[str, Any]]:
+    write = _fields_writer(RetiredColumn)
+    return [write(each) for each in columns[first:]]
+
+
+LAYOUT_TEXTS = ListTexts(_write_layouts)
+RETIRED_TEXTS = ListTexts(_write_retired)
 
 
 def decode_layouts(bodies: Sequence[list[Any]], read_type: ReadType) -> Iterator[Layout]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import partial
+from itertools import chain
+from operator import is_
 from typing import Any
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.schema.descriptor import Column, Identity, Table
@@ -283,16 +284,34 @@ COLUMN_KINDS = frozenset({*COLUMNS, *_PLACES})
 _TAKES = tuple(place.take for place in reversed(_PLACES.values()))
 
 
-# All columns of a table.
+# All columns of a table. Most are in its next version what they were in the last: a column whose parts are the same
+# objects is the same object.
+
+_Flat = tuple[object, ...]
+
+# By the column, which is kept with it: its table, its parts, and the same as one flat list.
+_KEPT: dict[int, tuple[Column, TableId, Parts, _Flat]] = {}
+_KEPT_MAX = 8_192
 
 
 def take_columns(table: Table) -> Parts:
     parts: Parts = {}
     for column in table.columns:
-        parts.update(_take_column(table.id, column))
-        for take in _TAKES:
-            parts.update(take(table.id, column))
+        kept = _KEPT.get(id(column))
+        if kept is None or kept[0] is not column or kept[1] != table.id:
+            kept = _keep(table.id, column)
+        parts.update(kept[2])
     return parts
+
+
+def _keep(table_id: TableId, column: Column) -> tuple[Column, TableId, Parts, _Flat]:
+    parts = _take_column(table_id, column)
+    for take in _TAKES:
+        parts.update(take(table_id, column))
+    if len(_KEPT) >= _KEPT_MAX:
+        _KEPT.clear()
+    kept = _KEPT[id(column)] = (column, table_id, parts, tuple(chain.from_iterable(parts.items())))
+    return kept
 
 
 def _take_column(table_id: TableId, column: Column) -> Parts:
@@ -304,15 +323,35 @@ def _take_column(table_id: TableId, column: Column) -> Parts:
     return {element: column.state}
 
 
-def put_columns(before: Table | None, parts: Mapping[Element, State]) -> tuple[Column, ...]:
-    """Columns keep their places; a new one is the last, or takes the place of the one that it replaces."""
-    hosts = {e: state for e, state in parts.items() if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)}
-    values = {e.column_id: _put_column(e, state) for e, state in hosts.items()}
-    for element, state in parts.items():
+def put_columns(before: Table | None, parts: Sequence[tuple[Any, State]]) -> tuple[Column, ...]:
+    """Columns keep their places; a new one is the last, or takes the place of the one that it replaces. `parts` are
+    those of columns."""
+    flat: dict[ColumnId, list[Any]] = {}
+    for part in parts:
+        flat.setdefault(part[0].column_id, []).extend(part)
+    known = before.column_by_id if before is not None else {}
+    columns = {id_: _same(known.get(id_), held) or _put(id_, held) for id_, held in flat.items()}
+    return _order(before, [e for e, _ in parts if type(e) in COLUMNS], columns)
+
+
+def _same(column: Column | None, flat: Sequence[object]) -> Column | None:
+    """The column, if these are its parts: equal ones may differ in what takes no part in comparisons."""
+    kept = _KEPT.get(id(column))
+    is_same = kept is not None and kept[0] is column and len(kept[3]) == len(flat) and all(map(is_, kept[3], flat))
+    return column if is_same else None
+
+
+def _put(id_: ColumnId, flat: Sequence[Any]) -> Column:
+    values: dict[str, Any] = {}
+    parts = list(zip(flat[::2], flat[1::2], strict=True))
+    for element, state in parts:
+        if isinstance(element, COLUMNS):
+            values.update(_put_column(element, state))
+    for element, state in parts:
         place = _PLACES.get(type(element))
         if place is not None:
-            values[element.column_id].update(place.put(element, state))  # type: ignore[union-attr]
-    return _order(before, hosts, {id_: Column(id_, **held) for id_, held in values.items()})
+            values.update(place.put(element, state))
+    return Column(id_, **values)
 
 
 def _put_column(element: elements.AnyColumn, state: State) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import Any
 from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
-from seachange.model.ids import LayoutId
+from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Column, Layout, RetiredColumn, Table
+from seachange.model.schema.expression import Expression
 from seachange.model.states import State
 from seachange.planner.elements.column import COLUMN_KINDS, put_columns, take_columns
 from seachange.planner.elements.constraint import put_constraints, take_constraints
@@ -34,7 +35,7 @@ def _take(table: Table) -> Parts:
 
 
 def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]:
-    columns = put_columns(before, parts)
+    columns = put_columns(before, [part for part in parts.items() if type(part[0]) in COLUMN_KINDS])
     others = {element: state for element, state in parts.items() if type(element) not in COLUMN_KINDS}
     primary, coming, secondary = put_indexes(before, others)
     checks, foreign_keys = put_constraints(others)
@@ -51,8 +52,8 @@ def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]
         "next_constraint_id": max(*used_constraints, before.next_constraint_id if before is not None else 1, 0),
         "next_primary": coming[0] if coming else None,
         "later_primaries": tuple(coming[1:]),
-        "parameters": tuple(sorted((e.name, e.value) for e in parts if isinstance(e, elements.TableParameter))),
-        "retired": _retired(before, columns, parts),
+        "parameters": tuple(sorted((e.name, e.value) for e in others if isinstance(e, elements.TableParameter))),
+        "retired": _retired(before, columns, others),
     }
 
 
@@ -63,11 +64,20 @@ def _retired(
     if before is None:
         return ()
     left = {column.id for column in columns if column.state is State.PUBLIC}
-    gone = [*(each.column for each in before.retired), *(c for c in before.visible_columns if not c.type.enum)]
-    if all(column.id in left for column in gone):
-        return ()
+    gone = [column for column in before.visible_columns if column.id not in left and not column.type.enum]
+    new = left.difference(column.id for column in before.visible_columns)
+    is_back = any(id_ < before.next_column_id and id_ in before.retired_by_id for id_ in new)
     downs = {e.column_id: e.expression for e in parts if isinstance(e, elements.ColumnDown)}
-    return tuple(RetiredColumn(column, downs.get(column.id)) for column in gone if column.id not in left)
+    if not gone and not is_back and downs == {each.column.id: each.down for each in before.retired if each.down}:
+        return before.retired
+    kept = (each for each in before.retired if each.column.id not in left)
+    # Each that has not changed is the same object: what is known of it is known by that.
+    same = (each if each.down == downs.get(each.column.id) else _retire(each.column, downs) for each in kept)
+    return (*same, *(_retire(column, downs) for column in gone))
+
+
+def _retire(column: Column, downs: Mapping[ColumnId, Expression]) -> RetiredColumn:
+    return RetiredColumn(column, downs.get(column.id))
 
 
 def _layouts(before: Table | None, columns: tuple[Column, ...]) -> tuple[Layout, ...]:

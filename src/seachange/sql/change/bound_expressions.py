@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import is_
 from typing import TypeVar
 
 from sqlglot import exp
@@ -82,7 +83,8 @@ def _bind_actions(
     old = _Binder(RowCatalog(before, catalog, name))
     new = _Binder(RowCatalog([*now, *_defined(added, catalog)], catalog, name))
     left = _Binder(RowCatalog(_left(before, statement, added, catalog), catalog, name))
-    return replace(statement, actions=tuple(_bind_action(action, old, new, left) for action in statement.actions))
+    actions = tuple(_bind_action(action, old, new, left) for action in statement.actions)
+    return replace(statement, actions=actions) if _differ(actions, statement.actions) else statement
 
 
 def _left(
@@ -103,9 +105,11 @@ def _bind_action(action: statements.AlterAction, old: _Binder, new: _Binder, lef
     """`old` are the rows as they were, `left` as they will be; `new` has all columns."""
     match action:
         case statements.AddColumn():
-            (column,) = new.columns([action.column])
-            column = replace(column, up=old.bind(action.column.up))
-            return replace(action, column=column, rules=new.rules(action.rules))
+            (column,), rules = new.columns([action.column]), new.rules(action.rules)
+            if action.column.up is not None:
+                column = replace(column, up=old.bind(action.column.up))
+            is_same = column is action.column and not _differ(rules, action.rules)
+            return action if is_same else replace(action, column=column, rules=rules)
         case statements.AlterColumnType():
             return replace(action, using=old.bind(action.using), down=left.bind(action.down))
         case statements.DropColumn():
@@ -120,6 +124,11 @@ def _bind_action(action: statements.AlterAction, old: _Binder, new: _Binder, lef
             return action
 
 
+def _differ(items: Sequence[object], before: Sequence[object]) -> bool:
+    """Whether one of them is not the object that it was."""
+    return not all(map(is_, items, before))
+
+
 class _Binder:
     def __init__(self, row: RowCatalog) -> None:
         self._row = row
@@ -131,10 +140,13 @@ class _Binder:
         return bind_expression(definition.written, self._row)  # type: ignore[return-value]
 
     def columns(self, columns: Sequence[statements.ColumnDefinition]) -> tuple[statements.ColumnDefinition, ...]:
-        return tuple(
-            replace(column, default=self.bind(column.default), generated=self.bind(column.generated))
-            for column in columns
-        )
+        return tuple(map(self._column, columns))
+
+    def _column(self, column: statements.ColumnDefinition) -> statements.ColumnDefinition:
+        default, generated = self.bind(column.default), self.bind(column.generated)
+        if default is column.default and generated is column.generated:
+            return column
+        return replace(column, default=default, generated=generated)
 
     def rules(self, rules: Sequence[statements.RuleDefinition]) -> tuple[statements.RuleDefinition, ...]:
         return tuple(self._rule(rule) for rule in rules)

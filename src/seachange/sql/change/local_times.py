@@ -83,7 +83,7 @@ class _LocalTimes:
     def alter(self, actions: Sequence[statements.AlterAction]) -> tuple[statements.AlterAction, ...]:
         """A conversion reads the columns' old types; everything else their new ones."""
         changed = {a.name: a.type for a in actions if isinstance(a, statements.AlterColumnType)}
-        later = replace(self, types={**self.types, **changed})
+        later = replace(self, types={**self.types, **changed}) if changed else self
         found = ((self if isinstance(a, statements.AlterColumnType) else later).action(a) for a in actions)
         return tuple(map(later.down, found))
 
@@ -111,6 +111,8 @@ class _LocalTimes:
     def action(self, action: statements.AlterAction) -> statements.AlterAction:
         match action:
             case statements.AddColumn():
+                if action.column.up is None and action.column.generated is None and not action.rules:
+                    return action
                 return replace(action, column=self.column(action.column), rules=self.rules(action.rules))
             case statements.AddConstraint(constraint=statements.CheckDefinition() as rule):
                 return replace(action, constraint=self.rule(rule))

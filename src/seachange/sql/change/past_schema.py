@@ -14,8 +14,9 @@ from seachange.sql.port.port import TransactionPort
 def with_past(statements: Sequence[DdlStatement], catalog: KnownSchema, port: TransactionPort) -> KnownSchema:
     """The catalog with as much of the past as the statements need: nothing for most of them."""
     reverts = [statement for statement in statements if isinstance(statement, RevertChange)]
-    brings_back = any(isinstance(statement, RevertChange | UndropTable) for statement in statements)
-    dropped = port.schema.dropped_objects() if brings_back else ()
+    if not any(isinstance(statement, RevertChange | UndropTable) for statement in statements):
+        return catalog
+    dropped = port.schema.dropped_objects()
     first = min((revert.change_id for revert in reverts), default=None)
     history = port.schema.past_changes(first) if first is not None else ()
     return replace(catalog, dropped=tuple(without_lost_roles(kept, port) for kept in dropped), history=history)
