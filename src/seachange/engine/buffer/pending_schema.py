@@ -110,11 +110,23 @@ class PendingSchema:
         index = before.index_by_id.get(index_id) if isinstance(before, Table) else None
         return index is not None and index.uncommitted
 
+    def soft_indexes(self, table_id: DescriptorId) -> set[IndexId]:
+        """The indexes whose keys the transaction makes unique, or has made so before it dropped them."""
+        before, _ = self._changes.get(table_id, (None, None))
+        known = before.index_by_id if isinstance(before, Table) else {}
+        return {id_ for id_, index in known.items() if index.uncommitted}
+
     def adds_reference(self, child_id: DescriptorId, key_id: ConstraintId) -> bool:
         """The same of a foreign key."""
         before, _ = self._changes.get(child_id, (None, None))
         known = before.foreign_keys if isinstance(before, Table) else ()
         return any(key.id == key_id and key.uncommitted for key in known)
+
+    def drops_reference(self, child_id: DescriptorId, key_id: ConstraintId) -> bool:
+        """Whether it has added a foreign key and dropped it again."""
+        _, after = self._changes.get(child_id, (None, None))
+        left = after.foreign_keys if isinstance(after, Table) else ()
+        return self.adds_reference(child_id, key_id) and all(key.id != key_id for key in left)
 
     def published_keys(self) -> dict[IndexId, IndexId]:
         """By indexes whose keys other sessions rely on by another index, as long as the transaction is open: that

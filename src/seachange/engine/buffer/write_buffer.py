@@ -251,9 +251,9 @@ class WriteBuffer:
         """The rows conform to another version without conversion."""
         self.fits[table.id] = RowsFit(table, seq)
 
-    def rebase(self, after: WritePlan, kept: Collection[IndexId], seq: Seq) -> None:
+    def rebase(self, after: WritePlan, kept: Collection[IndexId], seq: Seq, soft: Collection[IndexId] = ()) -> None:
         """Replaces the buffers of a table by buffers of another version, which is current at `seq`: with the entries of
-        the `kept` indexes, and none of the others."""
+        the `kept` indexes, and none of the others. The keys of `soft` ones are unique in this transaction alone."""
         table = after.table
         buffers = {
             plan.index.id: self.indexes[plan.index.id].projected(plan, table)
@@ -263,7 +263,7 @@ class WriteBuffer:
         before = [b for i, b in self.indexes.items() if b.plan.table_id == table.id and i not in buffers]
         self.replace(table.id, buffers)
         # Keys of an index that was never committed conflict with no other commit.
-        committed = [buffer for buffer in before if not buffer.plan.index.uncommitted]
+        committed = [b for b in before if not b.plan.index.uncommitted and b.plan.index.id not in soft]
         self.listed += [keys for buffer in committed for keys in buffer.listed()]
         self.fits[table.id] = RowsFit(table, seq)
 

@@ -103,6 +103,21 @@ def dropped_constraints(txn: TransactionState) -> set[KeyHash]:
     return {key for key, added in txn.declared.constraints.items() if not _is_left(txn, added)}
 
 
+def forget_dropped_references(txn: TransactionState) -> None:
+    """What this transaction relies on, or has given up, by foreign keys that it has added and dropped again. A key of a
+    parent that another foreign key may rely on stays."""
+    declared = txn.declared
+    for hashed, met in tuple(declared.references.items()):
+        if not txn.pending.drops_reference(met.child_id, met.key.id):
+            continue
+        declared.freed.pop(hashed, None)
+        parent = txn.schema.table_by_id(met.key.parent)
+        others = txn.schema.references_to(parent) if parent is not None else ()
+        if hashed not in declared.shares or all(key.parent_index != met.key.parent_index for _, key in others):
+            declared.shares.pop(hashed, None)
+            del declared.references[hashed]
+
+
 def _is_left(txn: TransactionState, added: AddedConstraint) -> bool:
     _, table = txn.pending.change(descriptor_of(added.element)) or (None, None)
     if not isinstance(table, Table) or added.only_until_commit:

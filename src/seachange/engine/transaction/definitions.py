@@ -45,7 +45,8 @@ class Definitions:
         buffer, seq = self.state.buffer, self.state.snapshot.seq
         if any(index.plan.table_id == after.id for index in buffer.indexes.values()):
             plan = self.state.parts.write_plan(after)
-            buffer.rebase(plan, [entry.index.id for entry in plan.entries], seq)
+            soft = self.state.pending.soft_indexes(after.id)
+            buffer.rebase(plan, [entry.index.id for entry in plan.entries], seq, soft)
         else:
             buffer.expect(after, seq)
 

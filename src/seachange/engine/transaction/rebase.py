@@ -114,7 +114,8 @@ class Rebase:
         moves = []
         for before, versions in changes:
             if self._plan_of(before.id) is None:
-                self._txn.buffer.rebase(self._txn.parts.write_plan(versions[-1]), (), at)
+                soft = self._txn.pending.soft_indexes(before.id)
+                self._txn.buffer.rebase(self._txn.parts.write_plan(versions[-1]), (), at, soft)
                 continue
             fit = self._txn.buffer.fits.get(before.id)
             moves.append(Move(before, versions, fit.seq if fit is not None else self._txn.snapshot.seq))

@@ -136,7 +136,7 @@ class TableRebase:
         bases_gone = [pair.base for pair in pairs if pair.old is not None]
         bases_new = [pair.base for pair in pairs if pair.new is not None]
         self._record(failed)
-        txn.buffer.rebase(after, self._kept, self._at)
+        txn.buffer.rebase(after, self._kept, self._at, txn.pending.soft_indexes(after.table.id))
         interrupts, record = txn.client.interrupts, recording(txn)
         parts, at, is_new = txn.parts, self._at, self._is_new
         writer = RowWriter(after, txn.buffer, parts, at, is_new, interrupts, record, txn.block)

@@ -25,6 +25,7 @@ from seachange.engine.constraints.uncommitted import (
     committed_violation,
     concurrent_violation,
     dropped_constraints,
+    forget_dropped_references,
     is_uncommitted,
     recorded,
 )
@@ -115,6 +116,8 @@ def commit_transaction(txn: TransactionState, rebase: Rebase, foreign_keys: Fore
 
 
 def _fill(txn: TransactionState, draft: _Draft) -> None:
+    if txn.pending:
+        forget_dropped_references(txn)
     lost = _lost_tables(txn) if txn.pending else ()
     for buffer in txn.buffer.indexes.values():
         if buffer.plan.table_id in lost:

@@ -345,7 +345,7 @@ def _put(id_: ColumnId, flat: Sequence[Any]) -> Column:
     values: dict[str, Any] = {}
     parts = list(zip(flat[::2], flat[1::2], strict=True))
     for element, state in parts:
-        if isinstance(element, COLUMNS):
+        if isinstance(element, elements.ColumnElement | elements.ConvertedColumn):
             values.update(_put_column(element, state))
     for element, state in parts:
         place = _PLACES.get(type(element))
