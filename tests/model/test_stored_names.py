@@ -13,6 +13,7 @@ JOB_NAMES = """
     elements.ConstraintName elements.ConvertedColumn elements.Database elements.EnumLabel elements.EnumType
     elements.EnumValue elements.ForeignKey elements.ForeignKeyParent elements.IndexData elements.IndexName
     elements.KeyConstraint elements.Namespace elements.Owner elements.PrimaryIndex elements.Privileges
+    elements.RestoredColumn
     elements.Schema elements.SecondaryIndex elements.Sequence elements.SequenceOwner elements.SequenceSettings
     elements.SequenceStart elements.Table elements.UniqueIndex elements.View elements.ViewQuery
     expression.Expression graph.Skip job.Failure job.Job job.Queued job.StageDone jobs.JobStatus

@@ -47,7 +47,8 @@ def write_blocks(blocks: list[Block]) -> str:
 class Case:
     """Runs the blocks of one file in order.
 
-    setup: statements, each a transaction that runs to its end. sizes: what is stored of tables. move: objects
+    setup: statements, each a transaction that runs to its end. change: the same, of which each is a change of the
+    history, with the next number. sizes: what is stored of tables. move: objects
     that are in another database. plan: statements of one
     transaction, which is planned and not run. block: the same, with child transactions before its COMMIT. shape: what
     the last plan costs. revert: its ways back.
@@ -64,6 +65,9 @@ class Case:
         match block.command:
             case "setup":
                 self.world.run_each(block.input)
+                return ""
+            case "change":
+                self.world.change_each(block.input)
                 return ""
             case "sizes":
                 for line in block.input.splitlines():

@@ -5,7 +5,7 @@ import pytest
 from seachange.planner.strategy import Strategy, measure
 from tests.planner.explain.plans import CHILD, FOO, world
 
-NONE, VALIDATE, BUILD, REBUILD = Strategy
+NONE, VALIDATE, _, BUILD, REBUILD = Strategy
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import count
 
 from seachange.model.ids import TableId
-from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
+from seachange.planner.known_schema import KnownSchema, PastChange, TableSize, apply_ops
 from seachange.planner.plan import Change, ChangePlan, plan_revert, plan_statements
 from seachange.planner.stages import Progress, Stage, progress_after
 from seachange.sql.parsing.parse import parse_script
@@ -33,10 +33,21 @@ class World:
             plan = plan_statements(self.catalog, [statement], self.ids)  # type: ignore[list-item]
             self.catalog = apply_whole(self.catalog, plan)
 
+    def change_each(self, sql: str) -> None:
+        """The same, with a history. Rows are as of ten times the number of a change."""
+        for statement in sql.splitlines():
+            before = self.catalog.descriptors
+            self.run_each(statement)
+            after = self.catalog.descriptors
+            changed = [id_ for id_ in {**before, **after} if before.get(id_) != after.get(id_)]
+            versions = tuple((before.get(id_), after.get(id_)) for id_ in changed)
+            past = PastChange(10 * len(self.catalog.history) + 10, statement, versions)
+            self.catalog = replace(self.catalog, history=(*self.catalog.history, past))
+
     def resize(self, table: str, **sizes: int) -> None:
         id_ = next(d.id for d in self.catalog.descriptors.values() if d.name == table)
         known = {**self.catalog.sizes, TableId(id_): TableSize(**sizes)}
-        self.catalog = KnownSchema(self.catalog.descriptors, known, self.catalog.dropped)
+        self.catalog = replace(self.catalog, sizes=known)
 
     def move(self, name: str, database: str) -> None:
         """A session makes objects in its own database only; this is what a session of another one has made."""

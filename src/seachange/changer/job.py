@@ -103,6 +103,8 @@ class Job:
     # the first phase.
     sequel: Sequel | None = None
     undo: Change | None = None
+    # The commit before its first change was published, if there are two.
+    begun_after: Seq | None = None
     # The highest progress reported so far: work that is repeated does not lower it.
     best: float = 0.0
     # When its current work began.
@@ -203,6 +205,7 @@ class Job:
             converted_at=None,
             sequel=None,
             undo=self.sequel.undo,
+            begun_after=self.seen,
         )
 
     def first_phase(self) -> Job:
@@ -263,9 +266,10 @@ def history_record(job: Job) -> ChangeRecord | None:
     the job comes from a release without a history."""
     if job.planned is None:
         return None
-    wholes = (t.element for t in job.change.targets if t.adds and isinstance(t.element, AnyObject))
+    first = job.undo.targets if job.undo is not None else ()
+    wholes = (t.element for t in (*first, *job.change.targets) if t.adds and isinstance(t.element, AnyObject))
     created = tuple(ChangedObject(descriptor_of(element), "", 0, 0) for element in wholes)
-    return ChangeRecord((job.planned,), created, (job.id,), work_done(job), job.undo is not None)
+    return ChangeRecord((job.planned,), created, (job.id,), work_done(job), job.undo is not None, job.begun_after or 0)
 
 
 def canceled(job: Job) -> JobFailure:

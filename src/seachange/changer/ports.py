@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from seachange.model.change.ops import BackfillIndexes, SetState, Validate
+from seachange.model.change.ops import BackfillIndexes, RestoreColumns, SetState, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.change_history import ChangeRecord
@@ -94,6 +94,14 @@ class Pipeline(Protocol):
 
     def rows(self, table_id: TableId, at: Seq) -> int:
         """An estimate of how many rows a backfill or a validation of the table reads."""
+
+
+class Restorer(Protocol):
+    """Writes rows by transactions of its own, each of few rows, as any writer would."""
+
+    def restore(self, op: RestoreColumns, on_progress: Callable[[int], None]) -> int:
+        """Until each row has the values that the row of its key had; returns the number of rows that got some. It may
+        be called again. Raises an error of class 72 if the values are no longer kept."""
 
 
 class Changes(Protocol):

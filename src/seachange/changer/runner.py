@@ -33,13 +33,13 @@ from seachange.changer.job import (
 )
 from seachange.changer.job_log import SPACE, JobLog, Paused
 from seachange.changer.maintenance import Maintenance
-from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
+from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Restorer, Stopped, Unconverted
 from seachange.changer.retry_policy import Reaction, backoff_s, reaction_to
 from seachange.model.change import elements
 from seachange.model.change.elements import descriptor_of
-from seachange.model.change.ops import BackfillIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.ops import BackfillIndexes, Op, OpType, RestoreColumns, SetState, Validate
 from seachange.model.change.work import Built, UnitDone
-from seachange.model.ids import TableId
+from seachange.model.ids import Seq, TableId
 from seachange.model.jobs import RESTING, JobRequest, JobStatus
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress, Stage
@@ -60,6 +60,7 @@ class JobRunner:
         self,
         changes: Changes,
         pipeline: Pipeline,
+        restorer: Restorer,
         drain: Drain,
         clock: Clock,
         pause: Callable[[float], None],
@@ -68,6 +69,7 @@ class JobRunner:
     ) -> None:
         self._changes = changes
         self._pipeline = pipeline
+        self._restorer = restorer
         self._drain = drain
         self._clock = clock
         self._pause = pause
@@ -242,6 +244,8 @@ class JobRunner:
                 return self._mutate(job, plan, stage, began_us)
             case OpType.BACKFILL:
                 return self._backfill(job, plan, stage, began_us)
+            case OpType.RESTORATION:
+                return self._restore(job, plan, stage, began_us)
             case OpType.VALIDATION:
                 return self._validate(job, plan, stage, began_us)
             case OpType.COLLECTION:
@@ -308,7 +312,7 @@ class JobRunner:
             raise errors.DataError(detail="rows without a value of the new type keep being written")
         at = self._changes.head()
         changed = [m.element for m in mutations]
-        columns = [e for e in changed if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)]
+        columns = [e for e in changed if isinstance(e, elements.AnyColumn)]
         for table_id in dict.fromkeys(column.table_id for column in columns):
             self._pipeline.check_converted(table_id, at)
         checked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
@@ -343,6 +347,18 @@ class JobRunner:
         reach("job.attached")
         return written(after, seq)
 
+    def _restore(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
+        # Rows that have their values already are not written again.
+        current = job.restarted()
+
+        def on_progress(rows: int) -> None:
+            nonlocal current
+            current = self._log.on_progress(current, current.rows_done + rows)
+
+        done = sum(self._restorer.restore(op, on_progress) for op in plan.ops(stage) if isinstance(op, RestoreColumns))
+        reach("job.restored")
+        return self._log.record(self._after(current, plan, stage, began_us, done), f"restored values of {done} rows")
+
     def _validate(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
         # Rows that an earlier attempt has read are read again.
         current, unwritten = job.restarted(), 0
@@ -356,6 +372,7 @@ class JobRunner:
 
         for op in plan.ops(stage):
             assert isinstance(op, Validate)
+            self._complete(job, op)
             violation = self._pipeline.validate(op, as_of(job), report)
             if violation is not None:
                 detail = f": {violation.detail}" if violation.detail else ""
@@ -364,6 +381,15 @@ class JobRunner:
         if current.owner is not None:
             current = replace(current, validated_at=min(current.validated_at or as_of(job), as_of(job)))
         return self._log.record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
+
+    def _complete(self, job: Job, op: Validate) -> None:
+        """Rows that others have inserted since a column has got its values back, before they knew that it must not be
+        NULL, get theirs."""
+        columns = (t.element for t in job.change.targets if isinstance(t.element, elements.RestoredColumn))
+        for column in columns:
+            if isinstance(op.element, elements.ColumnNotNull) and op.element.column_id == column.column_id:
+                again = RestoreColumns(column.table_id, (column.column_id,), Seq(column.as_of))
+                self._restorer.restore(again, lambda rows: None)
 
     def _revert_first_change(self, job: Job) -> Job:
         """The second of two changes has been reverted: now the first, which is public already, is reverted too."""
@@ -398,7 +424,7 @@ class JobRunner:
 
 def _table_read(op: Op) -> TableId | None:
     match op:
-        case BackfillIndexes():
+        case BackfillIndexes() | RestoreColumns():
             return op.table_id
         case Validate():
             return TableId(descriptor_of(op.element))

@@ -30,7 +30,8 @@ class ChangeWork:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """A change as its statement has planned it; `rank` orders strategies by their cost."""
+    """A change as its statement has planned it; `rank` orders strategies by their cost. `refills`: rows of the history
+    were written again."""
 
     statement: str
     role: str
@@ -39,6 +40,7 @@ class PlannedChange:
     strategy: str
     rank: int
     estimate: ChangeWork
+    refills: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,14 @@ class ChangedObject:
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
     """`planned` are the statements of the change, `done` what they took, without the time since the first one.
-    `is_double`: its first part was published before."""
+    `is_double`: its first part was published before, above commit `after`."""
 
     planned: tuple[PlannedChange, ...]
     objects: tuple[ChangedObject, ...]
     jobs: tuple[JobId, ...] = ()
     done: ChangeWork = ChangeWork()
     is_double: bool = False
+    after: int = 0
 
     @property
     def statement(self) -> str:

@@ -43,6 +43,7 @@ CHEAPER: dict[AdviceForm, str] = {
 }
 _COSTS: dict[Strategy, str] = {
     Strategy.VALIDATE_ONLY: "reads {rows}",
+    Strategy.RESTORE_VALUES: "reads {rows}",
     Strategy.BUILD_INDEX: "reads {rows} and writes {bytes}",
     Strategy.REBUILD_PRIMARY: "rewrites {rows}, {bytes}",
 }

@@ -96,7 +96,7 @@ def _names(parts: Iterable[Element]) -> Mapping[Part, str]:
 
 def _places(parts: Iterable[Element]) -> Mapping[Part, Part]:
     """Columns by those that stood in their place: another of the same name may have nothing to do with it."""
-    columns = [e for e in parts if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)]
+    columns = [e for e in parts if isinstance(e, elements.AnyColumn)]
     return {
         (ObjectKind.COLUMN, c.in_place_of): (ObjectKind.COLUMN, c.column_id)
         for c in columns

@@ -20,7 +20,7 @@ from seachange.planner.lifecycles.lifecycle import LifecycleStep
 from seachange.planner.rules.release import Release, lifecycle_of
 
 # Fields that hold several values; a join on one of them agrees if one value does.
-_MANY = frozenset({"column_ids", "rebuilt_ids", "sequence_ids", "relation_ids", "column_uses"})
+_MANY = frozenset({"input_ids", "column_ids", "rebuilt_ids", "sequence_ids", "relation_ids", "column_uses"})
 
 
 @dataclass(frozen=True, slots=True)

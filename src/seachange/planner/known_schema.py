@@ -33,12 +33,16 @@ class TableSize:
 @dataclass(frozen=True, slots=True)
 class PastChange:
     """A published change: its id, its statement, and the versions before and after it of what it changed. `is_double`:
-    its first part was published before."""
+    its first part was published before; `is_unknown`: it is not known what there was before that. `emptied`
+    are tables whose rows went; `refills`: rows came back."""
 
     id: int
     statement: str
     versions: tuple[tuple[Descriptor | None, Descriptor | None], ...]
     is_double: bool = False
+    is_unknown: bool = False
+    emptied: frozenset[TableId] = frozenset()
+    refills: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,6 @@ def change_descriptor(
 def _drop_lone_types(parts: dict[Element, State]) -> None:
     """The key of an index that is an expression is planned as a text, and DuckDB has told its type since: when it goes,
     its type is another element than the one that is taken out."""
-    columns = {e.column_id for e in parts if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)}
+    columns = {e.column_id for e in parts if isinstance(e, elements.AnyColumn)}
     for part in [e for e in parts if isinstance(e, elements.ColumnType) and e.column_id not in columns]:
         del parts[part]

@@ -8,19 +8,28 @@ before is found again in a cache.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from seachange import errors
-from seachange.model.change.elements import ColumnName, ForeignKeyElement, NamespaceElement, UniqueIndex, descriptor_of
+from seachange.model.change.elements import (
+    ColumnName,
+    ForeignKeyElement,
+    NamespaceElement,
+    TableElement,
+    UniqueIndex,
+    descriptor_of,
+)
 from seachange.model.change.ops import FALLIBLE, Op
 from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.model.ids import IndexId, TableId
 from seachange.model.object_kind import ObjectKind
+from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Table
-from seachange.model.statements import AlterTable, DdlStatement
+from seachange.model.statements import AddRowId, AlterTable, DdlStatement, DropTable, RevertChange
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.primary_key import loses_key
+from seachange.planner.builders.revert import needs_tables_first, table_to_number
 from seachange.planner.builders.row_id import find_row_id
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.graph import Graph, Skip, build_graph
@@ -60,7 +69,7 @@ class Sequel:
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
     """`then` is the plan of the sequel, over `between`, the catalog that the first change leaves. `follows`: it is the
-    plan of a sequel itself."""
+    plan of a sequel itself. `refilled` are tables whose rows as of a sequence are written again."""
 
     change: Change
     graph: Graph
@@ -70,6 +79,7 @@ class ChangePlan:
     between: KnownSchema | None = None
     sequel: Sequel | None = None
     follows: bool = False
+    refilled: Mapping[TableId, int] = field(default_factory=dict)
 
     def ops(self, stage: Stage) -> tuple[Op, ...]:
         return stage_ops(self.graph, stage, self.change.sources)
@@ -98,13 +108,20 @@ def plan_statements(
     return _plan_as_one(draft, statements, release, in_block)
 
 
-def parts_of(catalog: KnownSchema, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+def parts_of(catalog: KnownSchema, statement: DdlStatement) -> tuple[DdlStatement, DdlStatement] | None:
     """The two changes that a statement takes, which a transaction block makes one after the other."""
     return _find_parts(Draft(catalog, iter(())), statement)
 
 
-def _find_parts(draft: Draft, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+def _find_parts(draft: Draft, statement: DdlStatement) -> tuple[DdlStatement, DdlStatement] | None:
     """Of a table without rows nothing has to be there before anything else."""
+    if isinstance(statement, RevertChange):
+        if statement.tables_only:
+            return None
+        name = table_to_number(draft, statement)
+        if name is not None:
+            return AlterTable(name, (AddRowId(),)), statement
+        return (replace(statement, tables_only=True), statement) if needs_tables_first(draft, statement) else None
     if not isinstance(statement, AlterTable):
         return None
     found = draft.find(statement.table)
@@ -120,17 +137,26 @@ def _find_parts(draft: Draft, statement: DdlStatement) -> tuple[AlterTable, Alte
     return None if not loses and adds_known_column(parts[0], known) else parts
 
 
-def _plan_both(draft: Draft, first: AlterTable, then: AlterTable, release: Release) -> ChangePlan:
+def _plan_both(draft: Draft, first: DdlStatement, then: DdlStatement, release: Release) -> ChangePlan:
     plan = _plan_as_one(draft, [first], release)
     between = _without_others(draft.catalog, plan.change)
     for stage in plan.stages:
         between = apply_ops(between, plan.ops(stage))
     following = replace(_plan_as_one(draft.again(between), [then], release), follows=True)
-    back = _plan_as_one(draft.again(between), [without_columns(first)], release)
+    back = _plan_as_one(draft.again(between), [_way_back(first, plan, between)], release)
     there = tuple(Target(t.element, Goal.PUBLIC, Status.ABSENT, t.statement) for t in back.change.targets)
     sequel = Sequel(following.change, replace(back.change, targets=there))
     notices = (*plan.notices, *following.notices)
     return replace(plan, notices=notices, then=following, between=between, sequel=sequel)
+
+
+def _way_back(first: DdlStatement, plan: ChangePlan, after: KnownSchema) -> DdlStatement:
+    """What takes the first of two changes back."""
+    if isinstance(first, AlterTable):
+        return without_columns(first)
+    back = [t.element.table_id for t in plan.change.targets if isinstance(t.element, TableElement)]
+    tables = [table for id_ in back if isinstance(table := after.descriptors.get(id_), Table)]
+    return DropTable(tuple(RelationName(table.schema, table.name) for table in tables), cascade=True)
 
 
 def _without_others(catalog: KnownSchema, change: Change) -> KnownSchema:
@@ -145,6 +171,7 @@ def _plan_as_one(
 ) -> ChangePlan:
     catalog = draft.catalog
     change, notices = _build_change(draft, statements, release, in_block)
+    refilled = dict(draft.refilled)
     graph = build_graph(change.targets, release, change.skips, in_block)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
         # Rows may come before such a plan is done, and its publication must not fail for them.
@@ -155,7 +182,8 @@ def _plan_as_one(
         graph = build_graph(change.targets, release, change.skips, in_block)
     _refuse_early_names(graph)
     first_phase = Phase.STATEMENT if in_block else Phase.PRE_COMMIT
-    return ChangePlan(change, graph, build_stages(graph, first_phase, unfenced_at_first(change.targets)), notices)
+    stages = build_stages(graph, first_phase, unfenced_at_first(change.targets))
+    return ChangePlan(change, graph, stages, notices, refilled=refilled)
 
 
 def _refuse_early_names(graph: Graph) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from seachange.model.change import elements
-from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, RestoreColumns, SetState, Validate
 from seachange.model.change.targets import STATE_OF
-from seachange.model.ids import IndexId, TableId
+from seachange.model.ids import ColumnId, IndexId, Seq, TableId
 from seachange.planner.graph import Graph
 from seachange.planner.stages import Stage
 
@@ -27,6 +27,8 @@ def stage_ops(graph: Graph, stage: Stage, sources: Mapping[TableId, IndexId]) ->
             return tuple(Validate(e) for e, _ in moved if not isinstance(e, elements.ForeignKeyParent))
         case OpType.BACKFILL:
             return _backfills([element for element, _ in moved], sources)
+        case OpType.RESTORATION:
+            return _restorations([element for element, _ in moved])
         case OpType.COLLECTION:
             return _collections([element for element, _ in moved])
 
@@ -46,6 +48,15 @@ def _backfills(indexes: list[elements.Element], sources: Mapping[TableId, IndexI
         place = (index.table_id, source if source is not None else sources[index.table_id])
         scans.setdefault(place, []).append(index.index_id)
     return tuple(BackfillIndexes(table, source, tuple(ids)) for (table, source), ids in scans.items())
+
+
+def _restorations(columns: list[elements.Element]) -> tuple[Op, ...]:
+    """Columns of a table that went at the same time come back together."""
+    found: dict[tuple[TableId, int], list[ColumnId]] = {}
+    for column in columns:
+        assert isinstance(column, elements.RestoredColumn)
+        found.setdefault((column.table_id, column.as_of), []).append(column.column_id)
+    return tuple(RestoreColumns(table, tuple(ids), Seq(as_of)) for (table, as_of), ids in found.items())
 
 
 def _collections(data: list[elements.Element]) -> tuple[Op, ...]:

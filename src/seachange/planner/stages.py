@@ -36,7 +36,13 @@ class Phase(StrEnum):
 
 
 # What is tried first: work that can fail, the cheaper one before the dearer one.
-_PREFERENCE = (OpType.VALIDATION, OpType.BACKFILL, OpType.MUTATION, OpType.COLLECTION)
+_PREFERENCE = (
+    OpType.VALIDATION,
+    OpType.RESTORATION,
+    OpType.BACKFILL,
+    OpType.MUTATION,
+    OpType.COLLECTION,
+)
 
 
 @dataclass(frozen=True, slots=True)

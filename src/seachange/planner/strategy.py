@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
-from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, RestoreColumns, SetState, Validate
 from seachange.model.change_history import ChangeWork
 from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.schema.descriptor import Table
@@ -27,6 +27,7 @@ class Strategy(StrEnum):
 
     METADATA_ONLY = "metadata only"
     VALIDATE_ONLY = "validate only"
+    RESTORE_VALUES = "restore values"
     BUILD_INDEX = "build index"
     REBUILD_PRIMARY = "rebuild primary index"
 
@@ -128,14 +129,16 @@ def strategy_of(number: int, graph: Graph) -> Strategy:
     element = graph.targets[number].element
     if OpType.BACKFILL in ops:
         return Strategy.REBUILD_PRIMARY if isinstance(element, elements.PrimaryIndex) else Strategy.BUILD_INDEX
+    if OpType.RESTORATION in ops:
+        return Strategy.RESTORE_VALUES
     if OpType.VALIDATION in ops:
         return Strategy.VALIDATE_ONLY
-    if isinstance(element, elements.ColumnElement | elements.ConvertedColumn) and _is_rebuilt(element, graph):
+    if isinstance(element, elements.AnyColumn) and _is_rebuilt(element, graph):
         return Strategy.REBUILD_PRIMARY
     return Strategy.METADATA_ONLY
 
 
-def _is_rebuilt(column: elements.ColumnElement | elements.ConvertedColumn, graph: Graph) -> bool:
+def _is_rebuilt(column: elements.AnyColumn, graph: Graph) -> bool:
     return any(
         isinstance(t.element, elements.PrimaryIndex)
         and t.element.table_id == column.table_id
@@ -156,6 +159,8 @@ def _work(op: Op, graph: Graph, catalog: KnownSchema) -> OpWork | None:
         case Validate():
             table_id = TableId(descriptor_of(op.element))
             return OpWork(op, table_id, _validated(op.element, graph, catalog))
+        case RestoreColumns():
+            return OpWork(op, op.table_id, catalog.sizes.get(op.table_id))
         case CollectIndexes():
             deleted = sum(_index_bytes(op.table_id, id_, graph, catalog) for id_ in op.index_ids)
             known = TableSize() if op.table_id in catalog.sizes else None

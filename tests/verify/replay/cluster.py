@@ -16,6 +16,7 @@ from seachange.changer.runner import JobRunner
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.jobs.restored_rows import RowRestorer
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.node.maintenance import compact_index
 from seachange.engine.node.node import Node
@@ -161,7 +162,8 @@ class Halted:
         clock = node.parts.clock
         drain = Drain(changes, clock, lambda seconds: None, NO_DRAIN_MS)
         pipeline = job_pipeline(node.parts, node.epoch, SessionInterrupts(), job, node.retention.us)
-        runner = JobRunner(changes, pipeline, drain, clock, lambda seconds: None)
+        restorer = RowRestorer(node.parts, node.epoch, SessionInterrupts())
+        runner = JobRunner(changes, pipeline, restorer, drain, clock, lambda seconds: None)
         self._thread = threading.Thread(target=self._run, args=(runner, job), daemon=True)
         self._thread.start()
         assert self._arrived.wait(PATIENCE_S)

@@ -130,12 +130,27 @@ class SchemaView:
         return tuple(self._past(c) for c in changes if c.record.planned[0].database == database)
 
     def _past(self, change: PublishedChange) -> PastChange:
-        before, after = self.epoch.schema(Seq(change.id - 1)), self.epoch.schema(change.id)
+        first, record = change.record.after or change.id - 1, change.record
+        before, after = self.epoch.schema(Seq(first)), self.epoch.schema(change.id)
         versions = tuple(
-            (before.find(o.id) if o.before else None, after.find(o.id) if o.after else None)
-            for o in change.record.objects
+            (before.find(o.id) if o.before else None, after.find(o.id) if o.after else None) for o in record.objects
         )
-        return PastChange(change.id, change.record.statement, versions, change.record.is_double)
+        is_unknown = record.is_double and not record.after
+        refills = any(planned.refills for planned in record.planned)
+        emptied = frozenset(table.id for pair in versions if (table := self._emptied(change, *pair)) is not None)
+        return PastChange(change.id, record.statement, versions, record.is_double, is_unknown, emptied, refills)
+
+    def _emptied(self, change: PublishedChange, before: Descriptor | None, after: Descriptor | None) -> Table | None:
+        """The table, if its rows went with the change. A change that has rewritten them is that of a job."""
+        if not isinstance(before, Table) or not isinstance(after, Table) or before.primary.id == after.primary.id:
+            return None
+        if not self._has_rows(before, change.id - 1) or (change.record.jobs and self._has_rows(after, change.id)):
+            return None
+        return after
+
+    def _has_rows(self, table: Table, at: int) -> bool:
+        contents = self.epoch.catalog.index_contents(self.epoch.epoch, table.primary.id, Seq(at))
+        return bool(contents.deltas) or bool(contents.generation is not None and contents.generation.members)
 
     def schema_as_of(self, moment: str | None) -> tuple[Seq, tuple[Table, ...]]:
         if moment is None:

@@ -37,7 +37,11 @@ class Filler:
 
     @property
     def _filled(self) -> list[Column]:
-        return [c for c in self._table.columns if c.conversion is not None or (c.generated and not c.virtual)]
+        return [
+            c
+            for c in self._table.columns
+            if c.conversion is not None or c.completed is not None or (c.generated and not c.virtual)
+        ]
 
     def columns_from(self, changed: Collection[Column]) -> list[Column]:
         """The columns whose values depend on the changed ones."""
@@ -45,7 +49,7 @@ class Filler:
         found: list[Column] = []
         # A generated column may depend on a converted one.
         for column in sorted(self._filled, key=lambda c: c.conversion is None):
-            expression = column.conversion or column.generated
+            expression = column.conversion or column.completed or column.generated
             if expression is not None and not ids.isdisjoint(expression.columns):
                 ids.add(column.id)
                 found.append(column)
@@ -55,7 +59,13 @@ class Filler:
         self, arrays: Mapping[str, pa.Array], name: Callable[[ColumnId], str], recorded: bool = False
     ) -> dict[str, pa.Array]:
         """The computed columns of rows that are given as arrays, by name. `recorded`: the rows are new."""
-        inputs = {c for e in self._filled for x in (e.conversion, e.generated) if x is not None for c in x.columns}
+        inputs = {
+            c
+            for e in self._filled
+            for x in (e.conversion, e.completed, e.generated)
+            if x is not None
+            for c in x.columns
+        }
         count = len(next(iter(arrays.values())))
         nothing = [None] * count
         given = [

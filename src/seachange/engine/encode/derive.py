@@ -165,6 +165,7 @@ def compile_derivation(table: Table) -> Derivation | None:
 
     places = list(enumerate(table.columns))
     items = [item(p, c.conversion, c.type, c) for p, c in places if c.conversion is not None]
+    items += [item(p, c.completed, c.type) for p, c in places if c.completed is not None]
     items += [
         item(p, c.generated, c.type, c if c.state is not State.PUBLIC else None)
         for p, c in places

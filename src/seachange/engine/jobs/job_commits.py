@@ -10,7 +10,7 @@ shares the key (`engine/constraints/computed_values.py`), so at most one of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
@@ -44,7 +44,7 @@ from seachange.model.log import (
     Superseded,
     VersionRaise,
 )
-from seachange.model.schema.objects import Descriptor
+from seachange.model.schema.objects import UNPLANNED, Descriptor
 from seachange.model.states import State
 from seachange.planner.known_schema import change_descriptor
 from seachange.storage.keys import conversion_hash, job_hash
@@ -146,12 +146,22 @@ class NodeChanges:
             by_descriptor.setdefault(descriptor_of(mutation.element), []).append(mutation)
         schema = self._epoch.schemas.newest
         newest: dict[DescriptorId, Descriptor] = {**schema.by_id, **schema.objects}
+        kept = self._dropped(by_descriptor.keys() - newest.keys())
         versions = {
-            id_: (newest.get(id_), change_descriptor(newest.get(id_), changed))
+            id_: (newest.get(id_, kept.get(id_)), change_descriptor(newest.get(id_), changed, kept.get(id_)))
             for id_, changed in by_descriptor.items()
         }
         # If both are None, the object was dropped in the meantime.
         return {id_: pair for id_, pair in versions.items() if pair != (None, None)}
+
+    def _dropped(self, ids: Collection[DescriptorId]) -> dict[DescriptorId, Descriptor]:
+        """The last versions of objects that come back under their ids."""
+        if not ids:
+            return {}
+        found = [each for each in self._parts.catalog.dropped() if each.id in ids]
+        return {
+            each.id: replace(each.body, version=each.version) for each in found if not isinstance(each.body, UNPLANNED)
+        }
 
     def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
         return self._epoch.schemas.unchanged_since(descriptors)

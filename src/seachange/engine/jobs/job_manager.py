@@ -25,6 +25,7 @@ from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import CounterByName
 from seachange.engine.context.watching import Watch
 from seachange.engine.jobs.job_commits import Drainer, NodeChanges
+from seachange.engine.jobs.restored_rows import RowRestorer
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
@@ -206,7 +207,10 @@ class JobManager:
         )
         pipeline.foresee(job, changes.head())
         on_update = partial(_count_rows, conditions.on_update, meters.pipeline_rows, [job.rows_read])
-        return JobRunner(changes, pipeline, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged)
+        restorer = RowRestorer(self._parts, epoch, conditions.interrupts)
+        return JobRunner(
+            changes, pipeline, restorer, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged
+        )
 
     # The worker.
 

@@ -21,7 +21,7 @@ from seachange.sql.change.object_access import kind_of
 from seachange.sql.translate.time_functions import STATEMENT
 
 
-def plan_change(state: TransactionState, text: str, cost: Cost) -> PlannedChange:
+def plan_change(state: TransactionState, text: str, cost: Cost, refills: bool = False) -> PlannedChange:
     return PlannedChange(
         text,
         state.rights.actor.user,
@@ -30,6 +30,7 @@ def plan_change(state: TransactionState, text: str, cost: Cost) -> PlannedChange
         cost.strategy.value,
         RANK[cost.strategy],
         cost.estimate,
+        refills,
     )
 
 

@@ -85,12 +85,20 @@ class Move:
         if before is not None:
             # What a writer has drawn for a row that was there, others may have seen otherwise by now.
             return is_drawn_unseen(before) and self._has_values(column)
+        if column.id in self._restored:
+            return True
         has_value = column.default is not None or column.generated is not None or column.identity is not None
         return (has_value or column.is_row_id) and not column.virtual and column.frozen is None
 
     def _has_values(self, column: Column) -> bool:
         """Whether committed rows have values of a column that the old version did not show."""
-        return column.state is State.PUBLIC or column.id in self._stored
+        return column.state is State.PUBLIC or column.id in self._stored or column.id in self._restored
+
+    @property
+    def _restored(self) -> frozenset[ColumnId]:
+        """Dropped columns that have come back on the way, with the values that rows had."""
+        columns = [column for table in self.versions for column in table.columns]
+        return frozenset(c.id for c in columns if c.restored_as_of is not None and self._came(c))
 
     @property
     def _stored(self) -> frozenset[ColumnId]:

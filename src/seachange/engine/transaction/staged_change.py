@@ -70,8 +70,8 @@ class StagedChanges:
             self.state.block.note(change)
             self.state.changed.update(dict.fromkeys(touched_by(change), text))
 
-    def record(self, text: str, cost: Cost) -> None:
-        self.state.block.note_planned(plan_change(self.state, text, cost))
+    def record(self, text: str, cost: Cost, refills: bool = False) -> None:
+        self.state.block.note_planned(plan_change(self.state, text, cost, refills))
 
     def may_be_filled(self, table_ids: Collection[TableId]) -> bool:
         if self.state.isolation is not Isolation.READ_COMMITTED:

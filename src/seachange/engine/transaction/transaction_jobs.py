@@ -71,8 +71,11 @@ class TransactionJobs:
             waiting="",
             drain_ms=self.state.mode.drain_ms,
             settings=self.state.mode.job_settings,
-            planned=None if passed else plan_change(self.state, statement, cost),
+            planned=None if passed and plan.sequel is None else plan_change(self.state, statement, cost),
         )
+        if passed and plan.sequel is not None:
+            # The commit of this transaction has done all of the first change.
+            job = replace(job.second_phase(), begun_after=self.state.snapshot.seq)
         # It may begin with a wait, and publish nothing yet.
         for id_ in job.descriptors:
             self.state.declared.changed.setdefault(change_hash(id_), self.state.snapshot.seq)

@@ -10,12 +10,15 @@ from typing import Final
 from seachange.engine.buffer.sequence_values import SequenceValues
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.constraints.foreign_key import ForeignKeys
+from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.reads.row_reads import RowReads
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.feed_reads import FeedReads
+from seachange.engine.transaction.lost_rows import LostRows
 from seachange.engine.transaction.own_rows import OwnTables
 from seachange.engine.transaction.rebase import Rebase
+from seachange.engine.transaction.row_writes import RowWrites
 from seachange.engine.transaction.staged_change import StagedChanges
 from seachange.engine.transaction.system_views import SystemViews
 from seachange.engine.transaction.transaction_jobs import TransactionJobs
@@ -62,6 +65,13 @@ class TransactionParts:
     @property
     def jobs(self) -> TransactionJobs:
         return TransactionJobs(self._state)
+
+    @property
+    def lost_rows(self) -> LostRows:
+        writes = RowWrites(
+            self._state, self._reads, RowChanges(self._state, self._uses), self._foreign_keys, self._undo
+        )
+        return LostRows(self._state, self._reads, writes)
 
     @property
     def views(self) -> SystemViews:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seachange.model.change.elements import Element
-from seachange.model.ids import IndexId, TableId
+from seachange.model.ids import ColumnId, IndexId, Seq, TableId
 from seachange.model.states import State
 
 
@@ -16,11 +16,12 @@ class OpType(StrEnum):
     MUTATION = "mutation"
     VALIDATION = "validation"
     BACKFILL = "backfill"
+    RESTORATION = "restoration"
     COLLECTION = "collection"
 
 
 # What reads rows, and so may find that they do not allow the change.
-FALLIBLE = frozenset({OpType.VALIDATION, OpType.BACKFILL})
+FALLIBLE = frozenset({OpType.VALIDATION, OpType.BACKFILL, OpType.RESTORATION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +56,13 @@ class CollectIndexes:
     index_ids: tuple[IndexId, ...]
 
 
-Op = SetState | BackfillIndexes | Validate | CollectIndexes
+@dataclass(frozen=True, slots=True)
+class RestoreColumns:
+    """Writes into the rows of now the values that they had in these columns as of a sequence."""
+
+    table_id: TableId
+    column_ids: tuple[ColumnId, ...]
+    as_of: Seq
+
+
+Op = SetState | BackfillIndexes | Validate | CollectIndexes | RestoreColumns

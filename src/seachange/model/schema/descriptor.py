@@ -1,7 +1,7 @@
 """Table descriptors: the definition of a table at one version.
 
-**Invariant:** column, index, layout and constraint ids are never reused within a table; a layout never changes once
-published.
+**Invariant:** column, index, layout and constraint ids are never reused within a table, but for a dropped column that a
+revert brings back; a layout never changes once published.
 **Invariant:** a row without a value for its new primary key has no entry in the new primary index, nor in indexes built
 from it (`Table.needed_for`): two such rows would be one entry.
 """
@@ -13,7 +13,7 @@ from functools import cached_property
 
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId, TableId
 from seachange.model.schema.access import Access
-from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.constraint import Check, ForeignKey, column_reference
 from seachange.model.schema.expression import Expression
 from seachange.model.states import BEHAVIOUR, READABLE, State
 from seachange.values.types import SqlType
@@ -36,7 +36,8 @@ class Column:
     computed; one with an `origin` replaced it when the table was empty, and is computed from it for rows of writers
     with an older version. `default_sequences` are the sequences that the default draws from.
     `compression` is the method for its values in new files; None: chosen by the values. `statistics_target` is kept for
-    clients; None: the default. `up` computes it for rows that are written in an earlier shape of the table."""
+    clients; None: the default. `up` computes it for rows that are written in an earlier shape of the table. A column
+    with `restored_as_of` has been dropped and is coming back, with the values that rows had then."""
 
     id: ColumnId
     name: str
@@ -56,11 +57,20 @@ class Column:
     compression: str | None = None
     statistics_target: int | None = None
     up: Expression | None = None
+    restored_as_of: int | None = None
 
     @property
     def from_earlier(self) -> Expression | None:
         """What computes it from the columns that there were when it came."""
         return self.up if self.up is not None else self.origin
+
+    @property
+    def completed(self) -> Expression | None:
+        """Of a column that comes back and must not be NULL: its value, or what it is for rows that were not there."""
+        if self.restored_as_of is None or self.up is None or self.nullable:
+            return None
+        own = column_reference(self.id)
+        return Expression(f"COALESCE({own}, {self.up.text})", (self.id, *self.up.columns))
 
     @property
     def is_shown(self) -> bool:

@@ -117,14 +117,6 @@ class UndropTable:
     table: RelationName
 
 
-@dataclass(frozen=True, slots=True)
-class RevertChange:
-    """`change_id` is that of the history of changes."""
-
-    change_id: int
-    cascade: bool = False
-
-
 # Sequences.
 
 
@@ -364,7 +356,6 @@ ObjectStatement = (
     | CreateSchema
     | TruncateTables
     | UndropTable
-    | RevertChange
     | CreateSequence
     | AlterSequence
     | CreateEnum

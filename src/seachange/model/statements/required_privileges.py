@@ -149,7 +149,7 @@ STATEMENTS: dict[type[t.Statement], tuple[Need, ...]] = {
     t.DropIndex: _ALTER,
     o.TruncateTables: (Need("TRUNCATE", Place.WRITTEN), _NAMED),
     o.UndropTable: (_CREATE_NEW, _OWN),
-    o.RevertChange: (_OWN,),
+    t.RevertChange: (_OWN,),
     # Other objects.
     o.CreateSequence: (_CREATE_NEW, _NAMED),
     o.AlterSequence: _ALTER,

@@ -229,6 +229,25 @@ class DropTable:
     cascade: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SinceValue:
+    """What rows have in a column that comes back, if they were not there when it went."""
+
+    table: RelationName
+    column: str
+    value: ExpressionDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class RevertChange:
+    """`change_id` is that of the history of changes. `tables_only`: dropped tables come back, before anything else."""
+
+    change_id: int
+    cascade: bool = False
+    values: tuple[SinceValue, ...] = ()
+    tables_only: bool = False
+
+
 BTREE = "btree"
 
 
@@ -453,5 +472,5 @@ class AlterTable:
 
 
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
-DdlStatement = TableStatement | ObjectStatement
+DdlStatement = TableStatement | RevertChange | ObjectStatement
 Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | ShapeStatement | Explain

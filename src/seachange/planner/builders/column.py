@@ -125,9 +125,7 @@ def is_computed(definition: statements.ColumnDefinition) -> bool:
     return volatile or has_own or definition.generated is not None or definition.up is not None
 
 
-def computed_column(
-    draft: Draft, table_id: TableId, column_id: ColumnId, expression: Expression
-) -> elements.ColumnElement | elements.ConvertedColumn:
+def computed_column(draft: Draft, table_id: TableId, column_id: ColumnId, expression: Expression) -> elements.AnyColumn:
     """A column that rows with values of other columns have values of."""
     if draft.has_no_rows(table_id):
         return elements.ColumnElement(table_id, column_id, origin=expression)

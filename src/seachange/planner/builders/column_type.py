@@ -73,7 +73,7 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     keeps = is_wider or (action.using is None and {old.type.kind, new.kind} <= INTEGERS)
     new_id = replace_column(draft, table_id, column_id, new, conversion, distinct, keeps)
     for dependent in generated:
-        _recompute(draft, dependent, column_id, new_id)
+        recompute_column(draft, dependent, column_id, new_id)
 
 
 def _plain_casts(name: str, new: SqlType) -> list[ExpressionDefinition]:
@@ -220,7 +220,7 @@ def _generated_from(draft: Draft, table_id: TableId, column_id: ColumnId) -> lis
     return [generated for generated in found if not generated.virtual]
 
 
-def _recompute(draft: Draft, generated: elements.ColumnGenerated, old_id: ColumnId, new_id: ColumnId) -> None:
+def recompute_column(draft: Draft, generated: elements.ColumnGenerated, old_id: ColumnId, new_id: ColumnId) -> None:
     """A column that was generated from another is generated from the one that has taken its place."""
     table_id, column_id = generated.table_id, generated.column_id
     if draft.column_element(table_id, column_id) not in draft.targets:
@@ -259,10 +259,12 @@ def replace_column(
     conversion: Expression | None,
     distinct: bool = False,
     keeps: bool = False,
+    up: Expression | None = None,
 ) -> ColumnId:
     """Another column in the place of one, its values computed from the old row; whatever used the old one uses it.
     Without a `conversion` it is generated from other columns. `distinct`: different values stay different, and each has
-    one. `keeps`: keys that are made of the values stay what they are."""
+    one. `keeps`: keys that are made of the values stay what they are. `up` computes it for rows of the earlier shape,
+    if that is not the conversion."""
     place = {"table_id": table_id, "column_id": old_id}
     name = draft.column_name(table_id, old_id)
     old_type = draft.column_type(table_id, old_id).type
@@ -274,7 +276,7 @@ def replace_column(
         # No concurrent writer knows of it, or others are what it is made from.
         draft.add(elements.ColumnElement(table_id, new_id, in_place_of=old_id, origin=conversion))
     else:
-        draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id))
+        draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id, up=up))
     drop_column_attributes(draft, table_id, old_id)
     draft.add(elements.ColumnName(table_id, new_id, name))
     draft.add(elements.ColumnType(table_id, new_id, type_))

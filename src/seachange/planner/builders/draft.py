@@ -58,6 +58,8 @@ class Draft:
         self.empty: set[TableId] = set()
         # Tables that the change leaves without rows.
         self.emptied: set[TableId] = set()
+        # Tables whose rows as of a sequence are written again.
+        self.refilled: dict[TableId, int] = {}
         # Tables that come back with rows, which no session can read before the change is published.
         self.undropped: set[TableId] = set()
         # Tables whose foreign keys look their parents up in another index than before.
@@ -300,15 +302,14 @@ class Draft:
                 return found.column_id
         raise errors.UndefinedColumn(name=name, relation=self.name_of(table_id))
 
-    def column_element(
-        self, table_id: TableId, column_id: ColumnId
-    ) -> elements.ColumnElement | elements.ConvertedColumn:
-        found = self.only(elements.ColumnElement, table_id=table_id, column_id=column_id)
+    def column_element(self, table_id: TableId, column_id: ColumnId) -> elements.AnyColumn:
+        place = {"table_id": table_id, "column_id": column_id}
+        found = self.only(elements.ColumnElement, **place) or self.only(elements.ConvertedColumn, **place)
         if found is not None:
             return found
-        converted = self.only(elements.ConvertedColumn, table_id=table_id, column_id=column_id)
-        assert converted is not None
-        return converted
+        restored = self.only(elements.RestoredColumn, **place)
+        assert restored is not None
+        return restored
 
     def column_name(self, table_id: TableId, column_id: ColumnId) -> str:
         found = self.only(elements.ColumnName, table_id=table_id, column_id=column_id)

@@ -9,15 +9,17 @@ back, the newest change first. Whatever was done later to the same elements, or 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
-from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
+from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.builders.draft import at_rest
+from seachange.planner.builders.substitution import Substitution
 from seachange.planner.elements.registry import SPECS
 from seachange.planner.known_schema import PastChange
 from seachange.planner.object_parts import decompose
@@ -57,6 +59,8 @@ class Reversal:
     changes: tuple[PastChange, ...]
     gone: Parts
     back: Parts
+    # The last of these changes with which an element went that comes back.
+    went_with: Mapping[Element, PastChange]
     dependents: tuple[PastChange, ...]
     is_whole: bool
 
@@ -69,7 +73,7 @@ def slot_of(element: Element) -> Slot:
 
 def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal:
     """Reverts the first change of the history, and with `cascade` those that depend on it."""
-    known = [_parts_of(change) for change in history]
+    known = _with_last_ids([_parts_of(change) for change in history], now)
     chosen = {0}
     while True:
         wanted, blamed = _take_out(now, [known[n] for n in sorted(chosen, reverse=True)], known)
@@ -79,8 +83,41 @@ def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal
         chosen |= found
     gone = {e: s for e, s in now.items() if wanted.get(e) is not s}
     back = {e: s for e, s in wanted.items() if now.get(e) is not s}
-    reverted = tuple(known[n].change for n in sorted(chosen, reverse=True))
-    return Reversal(reverted, gone, back, tuple(known[n].change for n in sorted(found)), blamed <= found)
+    for element in _parts_of_rules(now, [e for e in back if isinstance(e, _RULES)]):
+        # A constraint that comes back has another id, and so have its parts.
+        gone[element], back[element] = now[element], wanted[element]
+    newest_first = [known[n] for n in sorted(chosen, reverse=True)]
+    went_with: dict[Element, PastChange] = {}
+    for parts in newest_first:
+        went_with = dict.fromkeys(parts.went, parts.change) | went_with
+    reverted = tuple(parts.change for parts in newest_first)
+    return Reversal(reverted, gone, back, went_with, tuple(known[n].change for n in sorted(found)), blamed <= found)
+
+
+def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedParts]:
+    """An index that was written again, as it was, is the same one under another id: the id that it has now."""
+    last: dict[IndexId, IndexId] = {}
+    steps = [(parts.went, parts.came) for parts in known]
+    # The first part of a revert has written it again, too.
+    newest = {e: s for parts in known for e, s in parts.came.items() if e not in now}
+    for then, later in (*steps, (newest, now)):
+        step = Substitution()
+        step.find_counterparts(then, later)
+        last = {old: step.indexes.get(new, new) for old, new in last.items()} | step.indexes
+    moved = Substitution(indexes=last)
+    return [_net(parts.change, _moved(parts.came, moved), _moved(parts.went, moved)) for parts in known]
+
+
+def _moved(parts: Parts, moved: Substitution) -> Parts:
+    return {moved.of(element): state for element, state in parts.items()}
+
+
+def _net(change: PastChange, came: Parts, went: Parts) -> ChangedParts:
+    return ChangedParts(
+        change,
+        {e: s for e, s in came.items() if went.get(e) is not s},
+        {e: s for e, s in went.items() if came.get(e) is not s},
+    )
 
 
 def _parts_of(change: PastChange) -> ChangedParts:
@@ -118,6 +155,16 @@ def _take_out(
             elif not isinstance(element, _LABELS) or slot_of(element) in slots:
                 blamed.add(slot_of(element))
         for element, state in parts.went.items():
+            if wanted.get(element) is state:
+                continue
+            if isinstance(element, elements.ForeignKeyParent) and wanted.get(element) is State.ENFORCED:
+                wanted[element] = state
+                continue
+            if isinstance(element, elements.ForeignKeyElement) and _not_valid(element) in wanted:
+                # It came back with its table, to be validated.
+                del wanted[_not_valid(element)]
+                wanted[element] = state
+                continue
             if slot_of(element) in slots:
                 blamed.add(slot_of(element))
             else:
@@ -133,6 +180,30 @@ def _take_out(
     touched = [{slot_of(e) for e in (*parts.came, *parts.went)} for parts in known]
     # The newest one that has done something to the element.
     return wanted, {max((n for n, slots in enumerate(touched) if slot in slots), default=0) for slot in blamed}
+
+
+_RULES = elements.CheckConstraint | elements.ForeignKeyElement
+
+
+def _parts_of_rules(
+    now: Parts, rules: Sequence[elements.CheckConstraint | elements.ForeignKeyElement]
+) -> list[Element]:
+    places = {(rule.table_id, rule.constraint_id) for rule in rules}
+    found: list[Element] = []
+    for element in now:
+        match element:
+            case elements.ConstraintName() | elements.ForeignKeyParent():
+                place = (element.table_id, element.constraint_id)
+            case elements.Comment(descriptor_id=table_id, part=(ObjectKind.CONSTRAINT, id_)):
+                place = (TableId(table_id), ConstraintId(id_))
+            case _:
+                continue
+        found += [element] if place in places else []
+    return found
+
+
+def _not_valid(key: elements.ForeignKeyElement) -> elements.ForeignKeyElement:
+    return replace(key, not_valid=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +254,11 @@ def _lost(now: Parts, wanted: Parts) -> _Lost:
 
 
 def _colliding(now: Parts, wanted: Parts) -> Iterator[Element]:
-    """Elements of now that have a name which comes back."""
-    back = {name for element in wanted if element not in now and (name := _name(element)) is not None}
-    yield from (e for e in wanted if e in now and _name(e) in back)
+    """Elements of now that have a name which comes back. No statement names a hidden column."""
+    hidden = {e.column_place for e in wanted if isinstance(e, elements.ColumnElement) and e.hidden}
+    shown = [e for e in wanted if not (isinstance(e, elements.ColumnName) and (e.table_id, e.column_id) in hidden)]
+    back = {name for element in shown if element not in now and (name := _name(element)) is not None}
+    yield from (e for e in shown if e in now and _name(e) in back)
 
 
 def _name(element: Element) -> tuple[object, ...] | None:

@@ -6,50 +6,37 @@ and so is a change that later ones depend on, unless CASCADE reverts these too.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.change.targets import Goal
-from seachange.model.ids import ConstraintId, IndexId, TableId
+from seachange.model.ids import ColumnId, ConstraintId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.descriptor import Table
-from seachange.model.statements import RevertChange
+from seachange.model.relation import RelationName
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.expression import Expression
+from seachange.model.statements import DropEnumValue, RevertChange
 from seachange.model.states import State
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_object, drop_table
+from seachange.planner.builders.enum_type import drop_enum_value
+from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.lookup import refuse_taken
-from seachange.planner.builders.reversal import Parts, Reversal, revert, slot_of
+from seachange.planner.builders.rebuild import rebuild_primary
+from seachange.planner.builders.reversal import Parts, Reversal, revert
+from seachange.planner.builders.revert_key import bring_key_back, is_of_key
+from seachange.planner.builders.revert_type import belongs_to, bring_type_back, types_back
+from seachange.planner.builders.row_id import find_row_id
+from seachange.planner.builders.substitution import Place, Substitution
 from seachange.planner.builders.undrop import bring_back_table
 from seachange.planner.elements.registry import DROP_ORDER
 from seachange.planner.known_schema import PastChange
 
-_EXPRESSION = ("another expression of a generated column", "Use ALTER COLUMN ... SET EXPRESSION.")
-_RESTART = ("a restarted sequence", "ALTER SEQUENCE ... RESTART WITH sets the next value.")
 _DATABASE = ("a created or dropped database", "DROP DATABASE drops one; a backup has the data of a dropped one.")
-# What a revert does not do: the kind of element, what its change was, and what to do instead. First, what came with the
-# change that is reverted, then what went with it.
-_NOT_TAKEN_AWAY: dict[type[Element], tuple[str, str]] = {
-    elements.ColumnGenerated: _EXPRESSION,
-    elements.EnumValue: ("a new value of an enum type", "ALTER TYPE ... DROP VALUE drops one that no row has."),
-    elements.SequenceStart: _RESTART,
-    elements.DatabaseElement: _DATABASE,
-}
-_NOT_PUT_BACK: dict[type[Element], tuple[str, str]] = {
-    elements.ColumnElement: ("a dropped column", "Add it again; seachange.as_of reads its values from the history."),
-    elements.PrimaryIndex: ("a rewritten or emptied table", "seachange.as_of reads its rows from the history."),
-    elements.ColumnGenerated: _EXPRESSION,
-    elements.SequenceStart: _RESTART,
-    elements.DatabaseElement: _DATABASE,
-}
-_WITH_TABLE = (
-    "a dropped table, together with changes of others",
-    "UNDROP TABLE brings the table back; change the others.",
-)
-# What takes a job, which cannot be in the transaction that brings a table back.
+# What takes a job, which reads the rows of a table that has to be there before.
 _BUILT = (
     elements.SecondaryIndex,
     elements.UniqueIndex,
@@ -57,16 +44,50 @@ _BUILT = (
     elements.ForeignKeyElement,
     elements.ColumnNotNull,
 )
-_TYPE = ("another type", "ALTER COLUMN ... TYPE converts the values.")
-_VALIDATION = ("a validation", "All rows meet the constraint; it can be dropped.")
+_OTHER_KEY = ("a column of a table that has another primary key since", "Revert the change of the key first.")
+_OTHER_COLUMNS = ("rows of a table whose columns have changed since", "Revert these changes first, one by one.")
+_ONLY_ROWS = ("rows that came back", "DELETE or TRUNCATE takes them away again.")
+_ENUM_PARTS = (elements.EnumValue, elements.EnumLabel)
 _TWO_PARTS = ("a statement of which a part was published before the rest", "Revert the parts by statements.")
 
 
-def revert_change(draft: Draft, statement: RevertChange) -> None:
+def _reversal(draft: Draft, statement: RevertChange) -> Reversal:
     history = [change for change in draft.catalog.history if change.id >= statement.change_id]
     if not history or history[0].id != statement.change_id:
         raise errors.UndefinedObject(kind="change", name=str(statement.change_id))
-    reversal = revert(draft.parts(), history, statement.cascade)
+    return revert(draft.parts(), history, statement.cascade)
+
+
+def table_to_number(draft: Draft, statement: RevertChange) -> RelationName | None:
+    """The table that had no primary key before the change: its rows are numbered before anything else."""
+    reversal = _reversal(draft, statement)
+    hidden = {e.column_place for e in reversal.back if isinstance(e, elements.ColumnElement) and e.hidden}
+    for index in [e for e in reversal.back if isinstance(e, elements.PrimaryIndex)]:
+        table_id = index.table_id
+        is_hidden = all((table_id, column_id) in hidden for column_id in index.key)
+        if is_hidden and table_id in draft.catalog.descriptors and find_row_id(draft, table_id) is None:
+            entry = draft.entry(table_id)
+            return RelationName(entry.schema, entry.name)
+    return None
+
+
+def needs_tables_first(draft: Draft, statement: RevertChange) -> bool:
+    """Whether something is to be built or validated over the rows of tables, or others, that come back."""
+    reversal = _reversal(draft, statement)
+    tables = _tables(reversal.back)
+    built = [e for e in reversal.back if isinstance(e, _BUILT) and e.table_id not in tables]
+    keys = (e for e in reversal.back if isinstance(e, elements.ForeignKeyElement) and e.table_id in tables)
+    return bool(tables) and (bool(built) or any(True for _ in keys))
+
+
+def revert_change(draft: Draft, statement: RevertChange) -> None:
+    reversal = _reversal(draft, statement)
+    if statement.tables_only:
+        for table in [kept for kept in draft.catalog.dropped if isinstance(kept, Table)]:
+            if table.id in _tables(reversal.back):
+                bring_back_table(draft, table)
+        draft.notices.clear()
+        return
     if reversal.dependents:
         raise _refuse_dependents(statement.change_id, reversal.dependents)
     if not reversal.is_whole:
@@ -74,13 +95,52 @@ def revert_change(draft: Draft, statement: RevertChange) -> None:
             detail=f"what change {statement.change_id} did has been changed since, by nothing that the history has"
         )
     for change in reversal.changes:
-        if change.is_double:
+        if change.is_unknown:
             _refuse(change, _TWO_PARTS)
         if change.id != statement.change_id:
             draft.notices.append(f"change {change.id} is reverted too: {change.statement}")
     _check_supported(reversal)
-    _take_away(draft, reversal)
-    _put_back(draft, reversal)
+    _refill(draft, reversal)
+    backs = types_back(reversal)
+    same = Substitution({(b.table_id, b.old): b.new for b in backs}, whole=_tables(reversal.back))
+    same.find_counterparts(reversal.back, reversal.gone)
+    kept = {same.of(element): state for element, state in reversal.back.items()}
+    gone = {e: s for e, s in reversal.gone.items() if kept.get(e) is not s and not belongs_to(e, backs)}
+    _take_away(draft, {e: s for e, s in gone.items() if not is_of_key(draft, e)})
+    since = _values_since(draft, reversal, statement)
+    _drop_values(draft, reversal)
+    now = Substitution(whole=same.whole)
+    for back in backs:
+        now.columns[back.table_id, back.old] = bring_type_back(draft, back, reversal)
+    _put_back(draft, reversal, now, since)
+
+
+def _refill(draft: Draft, reversal: Reversal) -> None:
+    for change in reversed(reversal.changes):
+        draft.refilled |= {id_: change.id - 1 for id_ in change.emptied if id_ in draft.catalog.descriptors}
+    for change in reversal.changes:
+        for before, _ in change.versions:
+            now = draft.catalog.descriptors.get(before.id) if before is not None else None
+            if not isinstance(before, Table) or not isinstance(now, Table) or before.id not in draft.refilled:
+                continue
+            if not {c.id for c in (*before.visible_columns, *_key_of(now))} <= now.column_by_id.keys():
+                _refuse(change, _OTHER_COLUMNS)
+            if not {c.id for c in _key_of(now)} <= before.column_by_id.keys():
+                _refuse(change, _OTHER_COLUMNS)
+    if draft.refilled and (reversal.gone or reversal.back) and len(reversal.changes) > 1:
+        _refuse(reversal.changes[-1], _OTHER_COLUMNS)
+    for change in [change for change in reversal.changes if change.refills]:
+        _refuse(change, _ONLY_ROWS)
+
+
+def _key_of(table: Table) -> list[Column]:
+    """None for rows that are known by their numbers."""
+    key = [table.column_by_id[column_id] for column_id in table.primary.key]
+    return [column for column in key if not column.is_row_id]
+
+
+def _tables(parts: Parts) -> set[TableId]:
+    return {e.table_id for e in parts if isinstance(e, elements.TableElement)}
 
 
 def _refuse_dependents(change_id: int, dependents: Collection[PastChange]) -> errors.Error:
@@ -96,102 +156,183 @@ def _refuse(change: PastChange, reason: tuple[str, str]) -> NoReturn:
 def _check_supported(reversal: Reversal) -> None:
     """Of an object that goes or comes as a whole, the parts do not matter."""
     first = reversal.changes[-1]
-    tables = {e.table_id for e in reversal.back if isinstance(e, elements.TableElement)}
-    if tables and any(isinstance(e, _BUILT) and e.table_id not in tables for e in reversal.back):
-        _refuse(first, _WITH_TABLE)
-    types = {slot_of(e) for e in reversal.gone if isinstance(e, elements.ColumnType)}
-    for parts, refused in ((reversal.gone, _NOT_TAKEN_AWAY), (reversal.back, _NOT_PUT_BACK)):
-        whole = {descriptor_of(e) for e in parts if isinstance(e, elements.AnyObject)}
-        for element in parts:
-            is_part = descriptor_of(element) not in whole and not _is_key(element, parts)
-            if type(element) in refused and (is_part or isinstance(element, elements.DatabaseElement)):
-                _refuse(first, refused[type(element)])
-            if parts is reversal.back and isinstance(element, elements.ColumnType) and slot_of(element) in types:
-                _refuse(first, _TYPE)
-            if element in reversal.gone and element in reversal.back:
-                _refuse(first, _VALIDATION)
+    for element in (*reversal.gone, *reversal.back):
+        if isinstance(element, elements.DatabaseElement):
+            _refuse(first, _DATABASE)
 
 
-def _is_key(element: Element, parts: Parts) -> bool:
-    """Whether it is a hidden virtual column, the key of an index that is an expression, or goes with such a column."""
-    match element:
-        case elements.ColumnGenerated(table_id=table_id, column_id=column_id):
-            columns = (e for e in parts if isinstance(e, elements.ColumnElement))
-            return any(column.column_place == (table_id, column_id) for column in columns)
-        case elements.ColumnElement(hidden=True):
-            keys = (e for e in parts if isinstance(e, elements.ColumnGenerated) and e.virtual)
-            return any((key.table_id, key.column_id) == element.column_place for key in keys)
-        case _:
-            return False
-
-
-def _take_away(draft: Draft, reversal: Reversal) -> None:
+def _take_away(draft: Draft, gone: Parts) -> None:
     order = {kind: number for number, kind in enumerate(DROP_ORDER)}
-    tables = {e.table_id for e in reversal.gone if isinstance(e, elements.TableElement)}
-    for whole in [e for e in reversal.gone if isinstance(e, elements.AnyObject)]:
+    for whole in [e for e in gone if isinstance(e, elements.AnyObject)]:
         if isinstance(whole, elements.TableElement):
             drop_table(draft, whole.table_id)
         else:
             drop_object(draft, descriptor_of(whole))
-    there = draft.parts()
-    for element in sorted(reversal.gone, key=lambda e: order[type(e)]):
-        if element in there and descriptor_of(element) not in tables:
+    there, tables = draft.parts(), _tables(gone)
+    for element in sorted(gone, key=lambda e: order[type(e)]):
+        # The values of an enum type go last, when it is known that no row has them.
+        if element in there and descriptor_of(element) not in tables and not isinstance(element, _ENUM_PARTS):
             draft.drop(element)
 
 
-def _put_back(draft: Draft, reversal: Reversal) -> None:
-    tables = {e.table_id for e in reversal.back if isinstance(e, elements.TableElement)}
-    for table in [kept for kept in draft.catalog.dropped if isinstance(kept, Table) and kept.id in tables]:
+def _drop_values(draft: Draft, reversal: Reversal) -> None:
+    for label in [e for e in reversal.gone if isinstance(e, elements.EnumLabel)]:
+        if draft.select(elements.EnumValue, type_id=label.type_id, value_id=label.value_id):
+            entry = draft.entry(label.type_id)
+            drop_enum_value(draft, DropEnumValue(RelationName(entry.schema, entry.name), label.label))
+
+
+def _put_back(draft: Draft, reversal: Reversal, now: Substitution, since: Mapping[Place, Expression]) -> None:
+    for table in [kept for kept in draft.catalog.dropped if isinstance(kept, Table) and kept.id in now.whole]:
         bring_back_table(draft, table)
-    fresh = _FreshIds(draft, tables)
-    for element in reversal.back:
-        if isinstance(element, elements.AnyIndex) and element.table_id not in tables:
-            fresh.take_index(element.index_id)
-    there = draft.parts()
-    for element, state in reversal.back.items():
-        if descriptor_of(element) in tables or element in there:
+    converted = set(now.columns)
+    # Keys are made of columns.
+    columns = {e: s for e, s in reversal.back.items() if isinstance(e, elements.ColumnTopic)}
+    _add_missing(draft, {e: s for e, s in columns.items() if not _is_hidden_key(e, reversal)}, reversal, now, since)
+    for index in [e for e in reversal.back if isinstance(e, elements.PrimaryIndex) and e.table_id not in now.whole]:
+        bring_key_back(draft, index, reversal, now)
+    now.find_counterparts(reversal.back, draft.parts())
+    same = set(now.constraints)
+    _take_fresh_ids(draft, reversal.back, now)
+    rest = {e: s for e, s in reversal.back.items() if e not in columns}
+    _add_missing(draft, rest, reversal, now, since, same)
+    _drop_new_parts(draft, reversal, now, converted)
+
+
+def _is_hidden_key(element: elements.ColumnTopic, reversal: Reversal) -> bool:
+    """Whether it is a part of the hidden column that numbered the rows: they have other numbers now."""
+    place = (element.table_id, element.column_id)
+    keys = (
+        (e.table_id, column_id) for e in reversal.back if isinstance(e, elements.PrimaryIndex) for column_id in e.key
+    )
+    hidden = (e.column_place for e in reversal.back if isinstance(e, elements.ColumnElement) and e.hidden)
+    return place in set(keys) and place in set(hidden)
+
+
+def _add_missing(
+    draft: Draft,
+    parts: Parts,
+    reversal: Reversal,
+    now: Substitution,
+    since: Mapping[Place, Expression],
+    same: Collection[tuple[TableId, ConstraintId]] = (),
+) -> None:
+    converted = _converted_now(now)
+    for element, state in parts.items():
+        found = now.of(element)
+        if draft.parts().get(found) is state or _is_there(element, now, same):
             continue
         if isinstance(element, elements.IndexName):
             refuse_taken(draft, ObjectKind.INDEX, draft.schema_named(element.table_id), element.name)
         goal = Goal.ENFORCED if state is State.ENFORCED else Goal.PUBLIC
-        draft.add(fresh.renumber(element), goal)
+        if isinstance(found, elements.ColumnElement) and not found.hidden:
+            _add_column(draft, found, reversal, since)
+            continue
+        if isinstance(found, elements.ColumnPart) and (found.table_id, found.column_id) in converted:
+            for other in draft.select(type(found), table_id=found.table_id, column_id=found.column_id):
+                draft.drop(other)
+        draft.add(found, goal)
 
 
-class _FreshIds:
-    """Ids of indexes and constraints are not used twice: what comes back has others, and is built and validated again.
-    `whole` are the tables that come back as they were, with the ids that they had."""
+def _is_there(
+    element: Element,
+    now: Substitution,
+    same: Collection[tuple[TableId, ConstraintId]],
+) -> bool:
+    """Whether it is back under another id, or with its table."""
+    match element:
+        case elements.ColumnElement():
+            return element.column_place in now.columns or element.table_id in now.whole
+        case elements.ColumnDown():
+            return True
+        case elements.ForeignKeyElement() | elements.CheckConstraint() | elements.ConstraintName():
+            return (element.table_id, element.constraint_id) in same or element.table_id in now.whole
+        case elements.ForeignKeyParent():
+            return (element.table_id, element.constraint_id) in same or element.table_id in now.whole
+        case _:
+            return descriptor_of(element) in now.whole
 
-    def __init__(self, draft: Draft, whole: Collection[TableId]) -> None:
-        self._draft = draft
-        self._whole = whole
-        self._indexes: dict[IndexId, IndexId] = {}
-        self._constraints: dict[tuple[TableId, ConstraintId], ConstraintId] = {}
 
-    def renumber(self, element: Element) -> Element:
+def _converted_now(now: Substitution) -> set[Place]:
+    return {(table_id, new) for (table_id, _), new in now.columns.items()}
+
+
+# What a converted column takes along from the one that it replaces.
+_TAKEN_ALONG = (
+    elements.ColumnDefault
+    | elements.ColumnNotNull
+    | elements.ColumnIdentity
+    | elements.ColumnCompression
+    | elements.ColumnStatistics
+    | elements.ColumnGenerated
+)
+
+
+def _drop_new_parts(draft: Draft, reversal: Reversal, now: Substitution, converted: Collection[Place]) -> None:
+    """What came with the change to a column that has been converted back."""
+    back = [e for e in reversal.back if isinstance(e, _TAKEN_ALONG)]
+    for table_id, old in converted:
+        kept = {type(e) for e in back if (e.table_id, e.column_id) == (table_id, old)}
+        came = {type(e) for e in reversal.gone if isinstance(e, _TAKEN_ALONG) and e.table_id == table_id}
+        for kind in came - kept:
+            for part in draft.select(kind, table_id=table_id, column_id=now.columns[table_id, old]):
+                draft.drop(part)
+
+
+def _take_fresh_ids(draft: Draft, back: Parts, now: Substitution) -> None:
+    """Ids of indexes and constraints are not used again: what comes back is built and validated again."""
+    for element in back:
+        if getattr(element, "table_id", None) in now.whole:
+            continue
         match element:
-            case elements.ForeignKeyElement(table_id=table_id, constraint_id=id_, parent_index_id=parent):
-                parent = self._indexes.get(parent, parent)
-                return replace(element, constraint_id=self._constraint(table_id, id_), parent_index_id=parent)
-            case elements.ForeignKeyParent() if element.table_id in self._whole:
-                return element
-            case elements.CheckConstraint() | elements.ConstraintName() | elements.ForeignKeyParent():
-                return replace(element, constraint_id=self._constraint(element.table_id, element.constraint_id))
-            case elements.SecondaryIndex() | elements.UniqueIndex() | elements.IndexName():
-                return replace(element, index_id=self._indexes[element.index_id])
-            case elements.IndexData() | elements.KeyConstraint():
-                return replace(element, index_id=self._indexes[element.index_id])
-            case elements.Comment(part=(ObjectKind.INDEX as kind, id_)):
-                return replace(element, part=(kind, self._indexes.get(IndexId(id_), id_)))
-            case elements.Comment(descriptor_id=table_id, part=(ObjectKind.CONSTRAINT as kind, id_)):
-                known = self._constraints.get((table_id, ConstraintId(id_)), id_)
-                return replace(element, part=(kind, known))
+            case elements.SecondaryIndex(index_id=id_) | elements.UniqueIndex(index_id=id_) if id_ not in now.indexes:
+                now.indexes[id_] = IndexId(next(draft.ids))
+            case elements.CheckConstraint() | elements.ForeignKeyElement():
+                place = (element.table_id, element.constraint_id)
+                if place not in now.constraints:
+                    now.constraints[place] = draft.take_constraint_id(element.table_id)
             case _:
-                return element
+                pass
 
-    def take_index(self, index_id: IndexId) -> None:
-        self._indexes[index_id] = IndexId(next(self._draft.ids))
 
-    def _constraint(self, table_id: TableId, id_: ConstraintId) -> ConstraintId:
-        if (table_id, id_) not in self._constraints:
-            self._constraints[table_id, id_] = self._draft.take_constraint_id(table_id)
-        return self._constraints[table_id, id_]
+def _add_column(
+    draft: Draft, column: elements.ColumnElement, reversal: Reversal, since: Mapping[Place, Expression]
+) -> None:
+    """Under its id, by which rows have its value that were not written since."""
+    table_id, column_id = column.column_place
+    stored = (e for e in reversal.back if isinstance(e, elements.ColumnGenerated) and not e.virtual)
+    if any((e.table_id, e.column_id) == column.column_place for e in stored):
+        draft.add(elements.ColumnElement(table_id, column_id))
+        rebuild_primary(draft, table_id, column_id)
+        return
+    change = reversal.went_with[column]
+    then = next(before for before, _ in change.versions if before is not None and before.id == table_id)
+    key = draft.catalog.descriptors[table_id]
+    assert isinstance(then, Table)
+    assert isinstance(key, Table)
+    if not change.is_double and not set(key.primary.key) <= set(then.column_by_id):
+        _refuse(change, _OTHER_KEY)
+    known = {each.column_id for each in draft.select(elements.ColumnName, table_id=table_id)}
+    own = column.up if column.up is not None and known.issuperset(column.up.columns) else None
+    up = since.get(column.column_place, own)
+    order = [c.id for c in then.columns]
+    before = order[: order.index(column_id)]
+    there = {each.column_id for each in draft.select(elements.ColumnName, table_id=table_id)}
+    there |= {e.column_id for e in reversal.back if isinstance(e, elements.ColumnElement) and e.table_id == table_id}
+    behind = next((id_ for id_ in reversed(before) if id_ in there), ColumnId(0))
+    draft.add(elements.RestoredColumn(table_id, column_id, change.id - 1, up, behind))
+
+
+def _values_since(draft: Draft, reversal: Reversal, statement: RevertChange) -> dict[Place, Expression]:
+    """The expressions of SET, by the columns that come back."""
+    coming = {(e.table_id, e.name): e for e in reversal.back if isinstance(e, elements.ColumnName)}
+    found: dict[Place, Expression] = {}
+    for value in statement.values:
+        table_id = draft.table(value.table)
+        column = coming.get((table_id, value.column))
+        if column is None:
+            where = f"{value.table} before change {statement.change_id}"
+            raise errors.UndefinedColumn(name=value.column, relation=where)
+        bound = bind_expression(draft, table_id, value.value.pieces, value.value.columns)
+        found[table_id, column.column_id] = bound
+    return found

@@ -27,7 +27,7 @@ from seachange.planner.elements.rule import (
 )
 from seachange.planner.elements.spec import ElementNaming, ElementReference, ElementSpec, Host, InColumn, Parts, Topic
 from seachange.planner.lifecycles.seachange import COLUMN as COLUMN_LIFECYCLE
-from seachange.planner.lifecycles.seachange import CONVERTED_COLUMN, ROW_CONSTRAINT, SIMPLE
+from seachange.planner.lifecycles.seachange import CONVERTED_COLUMN, RESTORED_COLUMN, ROW_CONSTRAINT, SIMPLE
 from seachange.values.types import Kind, SqlType
 
 # Of a column whose type has not been read yet.
@@ -161,6 +161,7 @@ COLUMN = Topic(
         ElementSpec(elements.ColumnDown, SIMPLE, "DOWN of column", since=2),
         ElementSpec(elements.ColumnElement, COLUMN_LIFECYCLE, "column", ElementNaming.OWN),
         ElementSpec(elements.ConvertedColumn, CONVERTED_COLUMN, "column", ElementNaming.OWN),
+        ElementSpec(elements.RestoredColumn, RESTORED_COLUMN, "column", ElementNaming.OWN, since=2),
     ),
     rules=(
         Rule(
@@ -200,6 +201,38 @@ COLUMN = Topic(
             name="a column is written before it must not be null",
             reason="a writer that does not know the column would be refused for it",
             first=Adding(COLUMNS, Moment.FIRST),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ColumnNotNull,), Status.ENFORCED),
+            join=("table_id", "column_id"),
+        ),
+        Rule(
+            name="a column has its values back before another is computed from them",
+            reason="a writer would compute another value than the one that is kept",
+            first=Adding((elements.RestoredColumn,), Status.BACKFILLED),
+            order=RuleOrder.BEFORE,
+            then=Adding((elements.ConvertedColumn,), Status.VALIDATING),
+            join=("table_id", ("column_id", "input_ids")),
+        ),
+        Rule(
+            name="a column has its values back before an index stores it",
+            reason="its entries would be written twice",
+            first=Adding((elements.RestoredColumn,), Status.BACKFILLED),
+            order=RuleOrder.BEFORE,
+            then=Adding(INDEXES, Status.WRITE_ONLY),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="a column has its values back before a constraint looks at it",
+            reason="a writer that changes a row before would be refused for a value that it does not know",
+            first=Adding((elements.RestoredColumn,), Status.BACKFILLED),
+            order=RuleOrder.BEFORE,
+            then=Adding(CONSTRAINTS, Moment.FIRST),
+            join=("table_id", ("column_id", "column_ids")),
+        ),
+        Rule(
+            name="a column has its values back before it must not be null",
+            reason="a writer that changes a row before would be refused for a NULL that it has not written",
+            first=Adding((elements.RestoredColumn,), Status.BACKFILLED),
             order=RuleOrder.BEFORE,
             then=Adding((elements.ColumnNotNull,), Status.ENFORCED),
             join=("table_id", "column_id"),
@@ -316,7 +349,9 @@ def _keep(table_id: TableId, column: Column) -> tuple[Column, TableId, Parts, _F
 
 def _take_column(table_id: TableId, column: Column) -> Parts:
     if column.conversion is not None:
-        return {elements.ConvertedColumn(table_id, column.id, column.conversion): column.state}
+        return {elements.ConvertedColumn(table_id, column.id, column.conversion, up=column.up): column.state}
+    if column.restored_as_of is not None:
+        return {elements.RestoredColumn(table_id, column.id, column.restored_as_of, column.up): column.state}
     element = elements.ColumnElement(
         table_id, column.id, column.hidden, column.frozen, origin=column.origin, up=column.up
     )
@@ -345,7 +380,7 @@ def _put(id_: ColumnId, flat: Sequence[Any]) -> Column:
     values: dict[str, Any] = {}
     parts = list(zip(flat[::2], flat[1::2], strict=True))
     for element, state in parts:
-        if isinstance(element, elements.ColumnElement | elements.ConvertedColumn):
+        if isinstance(element, elements.AnyColumn):
             values.update(_put_column(element, state))
     for element, state in parts:
         place = _PLACES.get(type(element))
@@ -362,7 +397,13 @@ def _put_column(element: elements.AnyColumn, state: State) -> dict[str, Any]:
             return values | own
         case elements.ConvertedColumn():
             # Once it is public, its values are its own.
-            return values | {"up" if state is State.PUBLIC else "conversion": element.conversion}
+            if state is State.PUBLIC:
+                return values | {"up": element.up if element.up is not None else element.conversion}
+            return values | {"conversion": element.conversion, "up": element.up}
+        case elements.RestoredColumn():
+            # Rows that were written without it have no value, whatever they had when the column was new.
+            as_of = None if state is State.PUBLIC else element.as_of
+            return values | {"up": element.up, "restored_as_of": as_of}
 
 
 def _order(
@@ -376,5 +417,12 @@ def _order(
         if id_ in after and after[id_] not in known:
             order.append(after[id_])
     seen = set(order)
-    order += [id_ for id_ in columns if id_ not in seen]
+    behind = {host.column_id: host.behind for host in hosts if isinstance(host, elements.RestoredColumn)}
+    order += [id_ for id_ in columns if id_ not in seen and behind.get(id_) is None]
+    late = {id_: found for id_ in columns if id_ not in seen and (found := behind.get(id_)) is not None}
+    while late:
+        # Of those that come back together, one may stand behind another.
+        placed = next((id_ for id_, found in late.items() if found in order), next(iter(late)))
+        found = late.pop(placed)
+        order.insert(order.index(found) + 1 if found in order else 0, placed)
     return tuple(columns[id_] for id_ in order if id_ in columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seachange.model.change.ops import BackfillIndexes, CollectIndexes, OpType, Validate
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, OpType, RestoreColumns, Validate
 from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView, indent, point_of_no_return, view_stages
@@ -17,6 +17,7 @@ from seachange.planner.strategy import Cost, OpWork, Strategy, measure, strategy
 _MEANINGS: dict[Strategy, str] = {
     Strategy.METADATA_ONLY: "no data is read or written",
     Strategy.VALIDATE_ONLY: "rows are read, none is written",
+    Strategy.RESTORE_VALUES: "rows are read, those without their values are written",
     Strategy.BUILD_INDEX: "rows are read, entries are written",
     Strategy.REBUILD_PRIMARY: "all rows are rewritten",
 }
@@ -96,6 +97,9 @@ def _work(work: OpWork, names: Names) -> str:
             return f"scan {table} once: {_size(work.read)}; write {written} of {built}"
         case Validate():
             return f"validate that {claim(work.op.element, names)}: read {_size(work.read)}; write nothing"
+        case RestoreColumns():
+            columns = enumerate_words([names.column(work.table_id, column) for column in work.op.column_ids])
+            return f"write the values of {columns} as of {work.op.as_of} into {table}: read {_size(work.read)}"
         case CollectIndexes():
             gone = enumerate_words([names.index(work.op.table_id, index) for index in work.op.index_ids])
             deleted = "an unknown amount" if work.read is None else f"about {bytes_in_words(work.deleted)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
-from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, RestoreColumns, SetState, Validate
 from seachange.model.change.targets import STATE_OF, Status
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.states import State
@@ -85,6 +85,9 @@ def ops_in_words(ops: Iterable[Op], names: Names, versions: dict[DescriptorId, i
                 found.append(f"build {built} from one scan of {source}, as of the raise of min_version")
             case Validate():
                 found.append(f"show that {claim(op.element, names)}")
+            case RestoreColumns():
+                columns = enumerate_words([names.column(op.table_id, column) for column in op.column_ids])
+                found.append(f"write the values of {columns} as of {op.as_of} into the rows of now")
             case CollectIndexes():
                 deleted = enumerate_words([names.index(op.table_id, index) for index in op.index_ids])
                 found.append(f"delete the data of {deleted}")

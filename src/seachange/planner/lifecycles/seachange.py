@@ -22,6 +22,16 @@ COLUMN = Lifecycle(add=(LifecycleStep(Status.WRITE_ONLY), _PUBLISH), drop=_REMOV
 # A row whose old value has no counterpart of the new type is recorded, not refused: the change is what fails.
 CONVERTED_COLUMN = Lifecycle(add=(LifecycleStep(Status.VALIDATING), _PUBLISH), drop=_REMOVE)
 
+# Writers keep its values, and those that rows had are written back for the rows of now.
+RESTORED_COLUMN = Lifecycle(
+    add=(
+        LifecycleStep(Status.WRITE_ONLY),
+        LifecycleStep(Status.BACKFILLED, OpType.RESTORATION, fenced=True),
+        _PUBLISH,
+    ),
+    drop=_REMOVE,
+)
+
 # Reorganisation: entries are built for the rows as of a moment from which on every writer maintains them.
 INDEX = Lifecycle(
     add=(

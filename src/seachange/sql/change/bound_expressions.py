@@ -43,10 +43,19 @@ def bind_definitions(statement: statements.DdlStatement, port: TransactionPort) 
             return replace(statement, columns=keys, where=binder.bind(statement.where))
         case statements.CreateView():
             return replace(statement, query=_without_stars(statement.query, catalog))
+        case statements.RevertChange():
+            return replace(statement, values=tuple(_bind_since(each, port, catalog) for each in statement.values))
         case statements.AlterTable():
             return _bind_actions(statement, port, catalog)
         case _:
             return statement
+
+
+def _bind_since(value: statements.SinceValue, port: TransactionPort, catalog: PortCatalog) -> statements.SinceValue:
+    known = _known(value.table, port)
+    if known is None:
+        return value
+    return replace(value, value=_Binder(RowCatalog(known, catalog, value.table.name)).bind(value.value))
 
 
 def _without_stars(query: str, catalog: PortCatalog) -> str:

@@ -17,7 +17,7 @@ from functools import partial
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.change.ops import OpType
-from seachange.model.ids import DescriptorId, TableId
+from seachange.model.ids import DescriptorId, Seq, TableId
 from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
@@ -80,8 +80,13 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     if plan.then is not None:
         check_plan(statement, plan.then, known, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
-    needs_job = takes_job(plan)
+    needs_job = takes_job(plan) or plan.then is not None
     refuse_unfit(plan)
+    if plan.refilled and needs_job:
+        raise errors.FeatureNotSupported(
+            feature="reverting TRUNCATE together with a change that takes longer than its COMMIT",
+            instead="Revert the changes one by one.",
+        )
     in_block = not port.statement.is_autocommit
     if plan.then is not None and not in_block and port.statement.session.setting(PUBLISH) != "auto":
         raise errors.FeatureNotSupported(
@@ -120,11 +125,28 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         measured = _with_sizes(plan, catalog, port)
         _launch_job(text, plan, at_once, measured, port)
         notices.extend(advise(plan, measured) if needs_job else ())
+    if plan.refilled:
+        notices.extend(_refill(plan, port))
     if not needs_job:
         port.definitions.fence(plan.change.fenced)
         port.blocks.note(text, plan.change)
         _record(text, plan, catalog, port)
     return Result(command_tag(statement))
+
+
+def _refill(plan: ChangePlan, port: TransactionPort) -> list[str]:
+    """Parents before children."""
+    found = [port.schema.table_by_id(id_) for id_ in plan.refilled]
+    left, notices = [table for table in found if table is not None], []
+    while left:
+        ids = {table.id for table in left}
+        table = next((t for t in left if not any(k.parent in ids - {t.id} for k in t.foreign_keys)), left[0])
+        left.remove(table)
+        # A version of its own, so that the revert is a change of the table.
+        port.definitions.publish(table, replace(table, version=table.version + 1))
+        count = port.lost_rows.write_again(replace(table, version=table.version + 1), Seq(plan.refilled[table.id]))
+        notices.append(f'{count} rows of "{table.name}" came back')
+    return notices
 
 
 def _run_stages(
@@ -142,8 +164,8 @@ def _run_stages(
 
 
 def _record(text: str, plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> None:
-    if plan.change.targets:
-        port.blocks.record(text, measure_whole(plan, _with_sizes(plan, catalog, port)))
+    if plan.change.targets or plan.refilled:
+        port.blocks.record(text, measure_whole(plan, _with_sizes(plan, catalog, port)), bool(plan.refilled))
 
 
 def _with_sizes(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -> KnownSchema:

@@ -81,9 +81,9 @@ PREDICATE = Use("index predicates", columns=True, volatility=Volatility.IMMUTABL
 TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOLATILE)
 UP = Use("UP expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
 DOWN = Use("DOWN expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
+SINCE = Use("SET expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
 
-
-USES: Final = {use.name: use for use in (CHECK, DEFAULT, GENERATED, INDEX, PREDICATE, TRANSFORM, UP, DOWN)}
+USES: Final = {use.name: use for use in (CHECK, DEFAULT, GENERATED, INDEX, PREDICATE, TRANSFORM, UP, DOWN, SINCE)}
 # What an expression is parsed behind.
 _BEFORE: Final = "SELECT (\n"
 

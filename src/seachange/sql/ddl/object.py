@@ -5,7 +5,16 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import ChangeOwner, DropObjects, MoveObject, RenameObject, RevertChange, SessionRole
+from seachange.model.statements import (
+    ChangeOwner,
+    DropObjects,
+    MoveObject,
+    RenameObject,
+    RevertChange,
+    SessionRole,
+    SinceValue,
+)
+from seachange.sql.ddl.expression import SINCE, compile_expression
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader
 
@@ -28,7 +37,24 @@ def take_cascade(reader: Reader) -> bool:
 
 
 def read_revert_change(reader: Reader) -> RevertChange:
-    return RevertChange(reader.integer(), take_cascade(reader))
+    change_id = reader.integer()
+    values: tuple[SinceValue, ...] = ()
+    if reader.take("set"):
+        reader.expect_symbol("(")
+        values = read_list(reader, _read_since_value)
+        reader.expect_symbol(")")
+    return RevertChange(change_id, take_cascade(reader), values)
+
+
+def _read_since_value(reader: Reader) -> SinceValue:
+    names = [reader.name()]
+    while reader.take_symbol("."):
+        names.append(reader.name())
+    if len(names) not in (2, 3):
+        raise errors.SyntaxProblem(detail="SET of REVERT CHANGE names a column with its table: SET (t.c = expression)")
+    reader.expect_symbol("=")
+    table = RelationName(names[0] if len(names) > 2 else None, names[-2])
+    return SinceValue(table, names[-1], compile_expression(reader.phrase().source, SINCE))
 
 
 def take_move_or_owner(

@@ -136,6 +136,15 @@ def convert_given(column: Column, value: exp.Expr, duck_type: str) -> exp.Expr:
     return _checked_length(converted, column) if column.type.length else converted
 
 
+def stored_text(column: Column, name: str) -> str:
+    """The text for values of the column's type that a relation has under a name."""
+    return convert_stored(column, exp.column(name)).sql("duckdb")
+
+
+def default_text(column: Column) -> str:
+    return convert_default(column).sql("duckdb")
+
+
 def convert_stored(column: Column, value: exp.Expr) -> exp.Expr:
     """A value that already has the column's type, or its text."""
     converted: exp.Expr = exp.cast(value, exp.DataType.build(column.type.duckdb, dialect="duckdb"))

@@ -68,7 +68,7 @@ class BlockPort(Protocol):
     def note(self, text: str, change: Change) -> None:
         """A change that the commit publishes as it is, with the text of its statement."""
 
-    def record(self, text: str, cost: Cost) -> None:
+    def record(self, text: str, cost: Cost, refills: bool = False) -> None:
         """The history of changes names the statement, if the commit of the transaction publishes its change."""
 
     def may_be_filled(self, table_ids: Collection[TableId]) -> bool:

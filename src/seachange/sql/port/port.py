@@ -338,6 +338,13 @@ class ViewPort(Protocol):
         """Asks something of another session; whether there is such a session."""
 
 
+class LostRowsPort(Protocol):
+    """Rows of the history."""
+
+    def write_again(self, table: Table, as_of: Seq) -> int:
+        """Inserts the rows that the table had, but for those whose keys have others by now; gives their number."""
+
+
 class PartsPort(Protocol):
     """The parts that not every statement needs: each is made when a statement asks for it."""
 
@@ -358,6 +365,9 @@ class PartsPort(Protocol):
 
     @property
     def jobs(self) -> JobPort: ...
+
+    @property
+    def lost_rows(self) -> LostRowsPort: ...
 
     @property
     def views(self) -> ViewPort: ...
@@ -402,6 +412,10 @@ class TransactionPort:
     @property
     def jobs(self) -> JobPort:
         return self.parts.jobs
+
+    @property
+    def lost_rows(self) -> LostRowsPort:
+        return self.parts.lost_rows
 
     @property
     def views(self) -> ViewPort:

@@ -224,7 +224,8 @@ class _Writer:
         start = len(self.program.instructions)
         if self._change is not plan:
             self._change, self._raised = plan, False
-        act = _ACTS[stage.type]
+        # Values that are written back are written as any writer would: the model has writers, and no such values.
+        act = _ACTS.get(stage.type)
         if stage.raises:
             self._add(Instruction(Act.RAISE, self._version, 0, tables=stage.raises))
             self._raised = True
@@ -232,7 +233,7 @@ class _Writer:
             self._add(Instruction(Act.SNAPSHOT, self._version, 0))
         if act is Act.PUBLISH:
             self._publish(plan, stage)
-        else:
+        elif act is not None:
             self._add(Instruction(act, self._version, 0, ops=_ops(plan, stage)))
         return start
 

@@ -29,11 +29,34 @@ class ColumnElement:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedColumn:
-    """A column whose values are computed from others until it is public, or takes the place of column `in_place_of`."""
+    """A column whose values are computed from others until it is public, or takes the place of column `in_place_of`.
+    `up` is what rows of an earlier shape are computed from after that, if it is not the conversion."""
 
     table_id: TableId
     column_id: ColumnId
     conversion: Expression
+    in_place_of: ColumnId | None = field(default=None, compare=False)
+    up: Expression | None = field(default=None, compare=False)
+
+    @property
+    def input_ids(self) -> tuple[ColumnId, ...]:
+        return self.conversion.columns
+
+    @property
+    def column_place(self) -> tuple[TableId, ColumnId]:
+        return (self.table_id, self.column_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredColumn:
+    """A dropped column that comes back, under its id, with the values that rows had as of `as_of`. `up` computes it for
+    rows that there were not then. It stands behind column `behind`, 0: first, None: last."""
+
+    table_id: TableId
+    column_id: ColumnId
+    as_of: int
+    up: Expression | None = field(default=None, compare=False)
+    behind: ColumnId | None = field(default=None, compare=False)
     in_place_of: ColumnId | None = field(default=None, compare=False)
 
     @property
@@ -120,7 +143,7 @@ class ColumnDown:
     expression: Expression
 
 
-AnyColumn = ColumnElement | ConvertedColumn
+AnyColumn = ColumnElement | ConvertedColumn | RestoredColumn
 # What comes and goes with its column, and is hidden as long as the column is.
 ColumnSetting = ColumnCompression | ColumnStatistics
 ColumnPart = ColumnName | ColumnType | ColumnDefault | ColumnGenerated | ColumnIdentity | ColumnSetting
