@@ -44,6 +44,10 @@ class PastChange:
     emptied: frozenset[TableId] = frozenset()
     refills: bool = False
 
+    @property
+    def is_revert(self) -> bool:
+        return self.statement.lower().startswith("revert change")
+
 
 @dataclass(frozen=True, slots=True)
 class KnownSchema:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.scan import Scan
 from seachange.model.schema.defaults import constant_value, is_constant
 from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.past_key import past_key
 from seachange.pipeline.kernels.source import IndexSource, Sources
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.stream import BATCH_ROWS, ArrowStream, stored_text
@@ -141,13 +142,18 @@ def _values(
 ) -> tuple[str, tuple[Scan, Scan]]:
     """All rows of now with the values that they are to have."""
     now = txn.reads.scan(table, hidden=True)
-    known = then.table.column_by_id
-    past = then.scan(
-        [known[c] for c in (*table.primary.key, *(c.id for c in columns))], then.parts, parts.warehouse, "p"
-    )
+    known, keys = then.table.column_by_id, past_key(table, then.table)
+    if keys is None:
+        raise errors.NotInPrerequisiteState(
+            detail=f"{table.name} has another primary key since its rows had the values"
+        )
+    read = dict.fromkeys((*(c for key in keys for c in key.columns), *(c.id for c in columns)))
+    found = then.scan([known[c] for c in read], then.parts, parts.warehouse, "p")
     held = ", ".join(f"{quote(table.label(c))} AS {column_name(c.id)}" for c in table.columns)
-    same = " AND ".join(f"r.{column_name(c)} = o.{column_name(c)}" for c in table.primary.key)
-    key = column_name(table.primary.key[0])
+    keyed = ", ".join(f"{key.text} AS key{place}" for place, key in enumerate(keys))
+    past = replace(found, sql=f"SELECT *, {keyed} FROM ({found.sql})")  # noqa: S608 - named by id
+    same = " AND ".join(f"r.{column_name(c)} = o.key{place}" for place, c in enumerate(table.primary.key))
+    key = "key0"
     olds = ", ".join(f"r.{column_name(c.id)} AS {old_name(c.id)}" for c in table.columns)
     values = ", ".join(
         f"CASE WHEN o.{key} IS NULL THEN r.since{c.id} ELSE coalesce(r.{column_name(c.id)}, o.{column_name(c.id)}) END"

@@ -9,13 +9,13 @@ from typing import Final
 
 from seachange.engine.buffer.sequence_values import SequenceValues
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.bulk.lost_rows import LostRows
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.constraints.row_changes import RowChanges
 from seachange.engine.reads.row_reads import RowReads
 from seachange.engine.reads.table_uses import TableUses
 from seachange.engine.transaction.definitions import Definitions
 from seachange.engine.transaction.feed_reads import FeedReads
-from seachange.engine.transaction.lost_rows import LostRows
 from seachange.engine.transaction.own_rows import OwnTables
 from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.row_writes import RowWrites
@@ -71,7 +71,7 @@ class TransactionParts:
         writes = RowWrites(
             self._state, self._reads, RowChanges(self._state, self._uses), self._foreign_keys, self._undo
         )
-        return LostRows(self._state, self._reads, writes)
+        return LostRows(self._state, self._reads, writes.insert_arrow)
 
     @property
     def views(self) -> SystemViews:

@@ -97,14 +97,19 @@ def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal
 def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedParts]:
     """An index that was written again, as it was, is the same one under another id: the id that it has now."""
     last: dict[IndexId, IndexId] = {}
+    rules: dict[tuple[TableId, ConstraintId], ConstraintId] = {}
     steps = [(parts.went, parts.came) for parts in known]
     # The first part of a revert has written it again, too.
     newest = {e: s for parts in known for e, s in parts.came.items() if e not in now}
-    for then, later in (*steps, (newest, now)):
+    # So does a revert of what had taken it away, but not another change that has made the same again.
+    made = {e for parts in known if not parts.change.is_revert for e in parts.came}
+    there = {e: s for e, s in now.items() if e not in made}
+    for then, later in (*steps, (newest, there)):
         step = Substitution()
         step.find_counterparts(then, later)
         last = {old: step.indexes.get(new, new) for old, new in last.items()} | step.indexes
-    moved = Substitution(indexes=last)
+        rules = {old: step.constraints.get((old[0], new), new) for old, new in rules.items()} | step.constraints
+    moved = Substitution(indexes=last, constraints=rules)
     return [_net(parts.change, _moved(parts.came, moved), _moved(parts.went, moved)) for parts in known]
 
 

@@ -18,6 +18,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.expression import Expression
+from seachange.model.schema.past_key import past_key
 from seachange.model.statements import DropEnumValue, RevertChange
 from seachange.model.states import State
 from seachange.planner.builders.draft import Draft
@@ -226,7 +227,7 @@ def _add_missing(
             refuse_taken(draft, ObjectKind.INDEX, draft.schema_named(element.table_id), element.name)
         goal = Goal.ENFORCED if state is State.ENFORCED else Goal.PUBLIC
         if isinstance(found, elements.ColumnElement) and not found.hidden:
-            _add_column(draft, found, reversal, since)
+            _add_column(draft, found, reversal, now, since)
             continue
         if isinstance(found, elements.ColumnPart) and (found.table_id, found.column_id) in converted:
             for other in draft.select(type(found), table_id=found.table_id, column_id=found.column_id):
@@ -296,7 +297,11 @@ def _take_fresh_ids(draft: Draft, back: Parts, now: Substitution) -> None:
 
 
 def _add_column(
-    draft: Draft, column: elements.ColumnElement, reversal: Reversal, since: Mapping[Place, Expression]
+    draft: Draft,
+    column: elements.ColumnElement,
+    reversal: Reversal,
+    now: Substitution,
+    since: Mapping[Place, Expression],
 ) -> None:
     """Under its id, by which rows have its value that were not written since."""
     table_id, column_id = column.column_place
@@ -310,17 +315,30 @@ def _add_column(
     key = draft.catalog.descriptors[table_id]
     assert isinstance(then, Table)
     assert isinstance(key, Table)
-    if not change.is_double and not set(key.primary.key) <= set(then.column_by_id):
+    if not change.is_double and past_key(key, then) is None:
         _refuse(change, _OTHER_KEY)
     known = {each.column_id for each in draft.select(elements.ColumnName, table_id=table_id)}
     own = column.up if column.up is not None and known.issuperset(column.up.columns) else None
     up = since.get(column.column_place, own)
-    order = [c.id for c in then.columns]
-    before = order[: order.index(column_id)]
-    there = {each.column_id for each in draft.select(elements.ColumnName, table_id=table_id)}
-    there |= {e.column_id for e in reversal.back if isinstance(e, elements.ColumnElement) and e.table_id == table_id}
-    behind = next((id_ for id_ in reversed(before) if id_ in there), ColumnId(0))
+    behind = _find_place(draft, column, then, reversal, now)
     draft.add(elements.RestoredColumn(table_id, column_id, change.id - 1, up, behind))
+
+
+def _find_place(
+    draft: Draft, column: elements.ColumnElement, then: Table, reversal: Reversal, now: Substitution
+) -> ColumnId:
+    """The column behind which it stood, or the one that has taken the place of that since."""
+    table_id = column.table_id
+    by_name = {each.name: each.column_id for each in draft.select(elements.ColumnName, table_id=table_id)}
+    there = set(by_name.values())
+    there |= {e.column_id for e in reversal.back if isinstance(e, elements.ColumnElement) and e.table_id == table_id}
+    order = [c.id for c in then.columns]
+    for other in reversed(then.columns[: order.index(column.column_id)]):
+        following = (other.id, now.columns.get((table_id, other.id)), by_name.get(other.name))
+        found = next((id_ for id_ in following if id_ in there), None)
+        if found is not None:
+            return found
+    return ColumnId(0)
 
 
 def _values_since(draft: Draft, reversal: Reversal, statement: RevertChange) -> dict[Place, Expression]:

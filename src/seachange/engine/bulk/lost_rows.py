@@ -6,7 +6,7 @@ checked, as for any rows that are inserted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.reads.row_reads import RowReads
-from seachange.engine.transaction.row_writes import RowWrites
 from seachange.model.ids import Seq
 from seachange.model.schema.descriptor import Column, Table
 from seachange.pipeline.kernels.source import Sources
@@ -26,9 +25,11 @@ from seachange.storage.plan import quote
 
 @dataclass(frozen=True, slots=True)
 class LostRows:
+    """`insert` writes rows as an INSERT does."""
+
     state: TransactionState
     reads: RowReads
-    writes: RowWrites
+    insert: Callable[[Table, pa.RecordBatchReader], int]
 
     def write_again(self, table: Table, as_of: Seq) -> int:
         """The rows of the table as of a sequence; gives their number."""
@@ -59,7 +60,7 @@ class LostRows:
                 session.batches(query, BATCH_ROWS) as reader,
             ):
                 stream = ArrowStream(reader, schema, [c.type for c in table.visible_columns])
-                return stream.pass_to(lambda rows: self.writes.insert_arrow(table, rows))
+                return stream.pass_to(lambda rows: self.insert(table, rows))
         finally:
             state.epoch.registry.leave(ticket)
 

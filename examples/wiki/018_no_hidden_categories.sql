@@ -1,0 +1,1 @@
+alter table category drop column cat_hidden;
