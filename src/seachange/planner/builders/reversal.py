@@ -19,10 +19,11 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.builders.draft import at_rest
-from seachange.planner.builders.substitution import Substitution
+from seachange.planner.builders.substitution import Place, Substitution
 from seachange.planner.elements.registry import SPECS
 from seachange.planner.known_schema import PastChange
 from seachange.planner.object_parts import decompose
+from seachange.values.types import SqlType
 
 Parts = Mapping[Element, State]
 # What an element is one of: there is one element of its kind for each of these.
@@ -96,6 +97,9 @@ def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal
 
 def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedParts]:
     """An index that was written again, as it was, is the same one under another id: the id that it has now."""
+    columns = Substitution(columns=_columns_again(known))
+    hosts = {e.column_place: e for e in now if isinstance(e, elements.ColumnElement)}
+    known = [_net(p.change, _moved(p.came, columns, hosts), _moved(p.went, columns, hosts)) for p in known]
     last: dict[IndexId, IndexId] = {}
     rules: dict[tuple[TableId, ConstraintId], ConstraintId] = {}
     steps = [(parts.went, parts.came) for parts in known]
@@ -113,8 +117,33 @@ def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedPar
     return [_net(parts.change, _moved(parts.came, moved), _moved(parts.went, moved)) for parts in known]
 
 
-def _moved(parts: Parts, moved: Substitution) -> Parts:
-    return {moved.of(element): state for element, state in parts.items()}
+def _columns_again(known: Sequence[ChangedParts]) -> dict[Place, ColumnId]:
+    """By columns that went, the one that has come in its place with the revert of that change."""
+    names: dict[tuple[TableId, str], list[ColumnId]] = {}
+    types: set[tuple[TableId, ColumnId, SqlType]] = set()
+    found: dict[Place, ColumnId] = {}
+    for parts in known:
+        for name in [e for e in parts.went if isinstance(e, elements.ColumnName)]:
+            names.setdefault((name.table_id, name.name), []).append(name.column_id)
+        given = {(e.table_id, e.column_id): e.type for e in parts.came if isinstance(e, elements.ColumnType)}
+        for name in [e for e in parts.came if isinstance(e, elements.ColumnName) and parts.change.is_revert]:
+            table_id, new = name.table_id, name.column_id
+            for old in names.get((table_id, name.name), []):
+                if old != new and (table_id, old, given.get((table_id, new))) in types:
+                    found = {
+                        of: new if (of[0], known_as) == (table_id, old) else known_as for of, known_as in found.items()
+                    }
+                    found[table_id, old] = new
+        types |= {(e.table_id, e.column_id, e.type) for e in parts.went if isinstance(e, elements.ColumnType)}
+    return found
+
+
+def _moved(parts: Parts, moved: Substitution, hosts: Mapping[Place, Element] | None = None) -> Parts:
+    """A column that has come back is the same one, whatever rows had in it when it was new."""
+    found = {moved.of(element): state for element, state in parts.items()}
+    if hosts is None:
+        return found
+    return {hosts.get(e.column_place, e) if isinstance(e, elements.ColumnElement) else e: s for e, s in found.items()}
 
 
 def _net(change: PastChange, came: Parts, went: Parts) -> ChangedParts:
