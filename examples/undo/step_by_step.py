@@ -47,7 +47,7 @@ def run(folder: Path, data: str, catalog: str | None) -> int:
             try:
                 connection.execute(f"revert change {number}")
             except seachange.Error as problem:
-                print(f"{name}: {problem} {problem.detail or str()}")
+                print(f"{name}: {problem}")
                 wrong += 1
                 continue
             same = definitions(connection) == before
