@@ -15,6 +15,7 @@ from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.change.targets import Goal, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_SCHEMA
 from seachange.planner.elements.registry import SPECS
 from seachange.planner.elements.spec import ElementNaming
@@ -48,6 +49,10 @@ class Names:
         for descriptor in (*catalog.descriptors.values(), *catalog.dropped):
             # Of objects that do not change only the name is shown.
             parts: Iterable[Element] = decompose(descriptor) if descriptor.id in touched else [namespace_of(descriptor)]
+            if isinstance(descriptor, Table) and descriptor.id in touched:
+                # Expressions of now may still name columns that have gone.
+                gone = {("column_id", descriptor.id, r.column.id): quote(r.column.name) for r in descriptor.retired}
+                self._names |= gone
             for element in parts:
                 self._read(element)
         for target in targets:
