@@ -428,3 +428,16 @@ def test_dropped_table_stays_away_if_a_row_refers_to_nothing(session: Session, n
     session.execute("delete from child")
     session.execute(f"revert change {id_}")
     assert ask(session, "select count(*) from item") == [(60,)]
+
+
+def test_table_goes_although_its_columns_were_converted_there_and_back(session: Session, node: Node):
+    made = change(session, "create table made (id serial primary key, v int default 0)")
+    session.execute("insert into made (v) values (1), (2)")
+    added = change(session, "alter table made add column w int not null default 7")
+    wide = change(session, "alter table made alter column id type bigint")
+    text = change(session, "alter table made alter column v type text using (v::text) down using (v::int)")
+    gone = change(session, "alter table made drop column w")
+    for id_ in (gone, text, wide, added, made):
+        session.execute(f"revert change {id_}")
+    assert refuse(session, "select * from made", errors.Error).sqlstate == "42P01"
+    assert inspect(node) == []

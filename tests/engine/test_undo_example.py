@@ -20,3 +20,14 @@ def test_changes_are_reverted_while_two_processes_write(kind, tmp_path, request)
     run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "0 wrong in thing" in run.stdout
+
+
+@pytest.mark.either_catalog
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_history_of_mediawiki_is_taken_back_change_by_change(kind, tmp_path, request):
+    command = [sys.executable, str(SCRIPT.with_name("step_by_step.py")), "--data", str(tmp_path / "data")]
+    if kind == "postgresql":
+        command += ["--catalog", request.getfixturevalue("postgres_catalog_url")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "29 changes, 0 of them not reverted" in run.stdout

@@ -39,7 +39,7 @@ _MORE_FIELDS: dict[type[Element], tuple[str, ...]] = {
     elements.EnumLabel: ("type_id", "value_id"),
 }
 # These go with the object or the part that they are on.
-_LABELS = (elements.Owner, elements.Privileges, elements.Comment)
+_LABELS = (elements.Owner, elements.Privileges, elements.Comment, elements.ColumnDown)
 
 
 @dataclass(frozen=True, slots=True)
