@@ -356,7 +356,7 @@ class JobRunner:
             current = self._log.on_progress(current, current.rows_done + rows)
 
         done = sum(self._restorer.restore(op, on_progress) for op in plan.ops(stage) if isinstance(op, RestoreColumns))
-        reach("job.restored")
+        reach("restore.done")
         return self._log.record(self._after(current, plan, stage, began_us, done), f"restored values of {done} rows")
 
     def _validate(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:

@@ -52,6 +52,8 @@ POINTS: dict[str, str] = {
     "job.published": "a stage has published its versions",
     "job.reverting": "the record says that the change is being reverted, nothing has been reverted",
     "job.finished": "the record says that the job is finished, the client has no answer",
+    "restore.written": "some rows have the values of a dropped column back, which is still hidden",
+    "restore.done": "all rows have the values of a dropped column back, the record does not say so",
     "block.built": "child transactions have done all that comes before the COMMIT of their block",
     "block.committed": "the COMMIT of a block with child transactions is in the log, the client has no answer",
     "block.reverted": "the child transactions of a block are reverted, it still holds its locks",

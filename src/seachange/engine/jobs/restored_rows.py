@@ -31,6 +31,7 @@ from seachange.model.schema.defaults import constant_value, is_constant
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.past_key import past_key
 from seachange.pipeline.kernels.source import IndexSource, Sources
+from seachange.runtime.faults import reach
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.stream import BATCH_ROWS, ArrowStream, stored_text
 from seachange.storage.arrow import arrow_type, column_name
@@ -73,6 +74,7 @@ class RowRestorer:
                     continue
                 if not count:
                     return done
+                reach("restore.written")
                 done += count
                 losses = 0
                 on_progress(count)
