@@ -1,5 +1,7 @@
 """One Spark application for all tests of a process."""
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +25,8 @@ def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def running(spark_log: Path) -> Iterator[Application]:
     """Started once; databases of these tests ask for one like it, and get this one while it is in use."""
+    # The JVM looks for Python data sources with the interpreter that the environment names.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with HOST.using(SparkOptions(MASTER, log=spark_log), lambda: None) as application:
         assert isinstance(application, Application)
         yield application

@@ -1,12 +1,16 @@
 """Work behind a server of Spark Connect: what comes of it is what comes of it elsewhere."""
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
+import seachange
 from seachange import errors
 from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
@@ -89,3 +93,28 @@ def test_as_many_tasks_run_as_the_server_has_room_for(remote: ConnectApplication
 def test_a_server_that_is_not_there_is_named():
     with pytest.raises(errors.SparkFailed, match=r"sc://127\.0\.0\.1:1"):
         start_connect(SparkOptions(remote="sc://127.0.0.1:1"))
+
+
+def test_the_data_source_works_behind_the_server(remote: ConnectApplication, tmp_path: Path):
+    """A task that is killed in the middle of a write is repeated, and its rows are there once."""
+    data, failed = str(tmp_path / "data"), tmp_path / "failed"
+
+    def fail_once(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            yield batch
+            if not failed.exists() and 3 in batch.column(0).to_pylist():
+                failed.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    spark = remote._session
+    with seachange.connect(data=data, autocommit=True) as db:
+        db.execute("create table t (id bigint primary key, w text default 'none')")
+        rows = spark.range(0, 1_000, 1, 2).mapInArrow(fail_once, "id bigint")
+        rows.write.format("seachange").option("data", data).mode("append").save("t")
+        assert failed.exists()
+        assert db.execute("select count(*), count(distinct id) from t").fetchall() == [(1_000, 1_000)]
+        assert not list((tmp_path / "data" / "spool").iterdir())
+        shown = spark.read.format("seachange").option("data", data).load("t")
+        assert shown.where("id < 3").toArrow().to_pylist() == [{"id": i, "w": "none"} for i in range(3)]
+        with pytest.raises(Exception, match="42P01"):
+            spark.read.format("seachange").option("data", data).load("missing").schema  # noqa: B018 - it is asked for

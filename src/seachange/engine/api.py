@@ -16,6 +16,7 @@ from seachange import errors
 from seachange.engine.database.opening import acquire_node, release_node
 from seachange.engine.dataframes.dataframe_read import DataFrame, SparkSession, spark_table
 from seachange.engine.dataframes.dataframe_write import insert_dataframe
+from seachange.engine.datasource.frame_merge import merge_dataframe
 from seachange.engine.node.node import Node
 from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.result_arrow import arrow_table, to_pandas, to_polars
@@ -228,6 +229,15 @@ class Connection:
             return insert_dataframe(transaction, target, frame, settings)
 
         return self.session.in_transaction(insert, repeatable=True)
+
+    def merge_dataframe(self, table: str, frame: DataFrame, keys: Sequence[str]) -> int:
+        """Updates the given columns of rows with the same key, and inserts the others; atomically, visible at commit.
+        `keys` are the columns of the primary key or of a unique index. Returns the number of rows."""
+        schema, _, name = table.rpartition(".")
+        self.start()
+        return merge_dataframe(
+            self.session, lambda transaction: transaction.schema.table(schema or None, name), frame, keys
+        )
 
     def copy_from(
         self,

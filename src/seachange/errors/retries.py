@@ -74,6 +74,21 @@ class FeedEnded(OperationalError):
     hint_text = "Drop it, copy the tables as of now, and create it again."
 
 
+class StreamSchemaChanged(OperationalError):
+    sqlstate = "55000"
+    message = 'the schema of table "{table}" was changed by commit {seq}, and the stream has read everything before it'
+    hint_text = (
+        "Start the query again from its checkpoint: with option schemaChanges follow it continues in the new shape. If "
+        "the table was dropped, there is nothing more to read."
+    )
+
+
+class StreamTableReplaced(OperationalError):
+    sqlstate = "55000"
+    message = 'the checkpoint is of another table than "{table}" is now'
+    hint_text = "Start the query with a new checkpoint."
+
+
 class UnknownCommitOutcome(OperationalError):
     sqlstate = "40003"
     message = "the outcome of commit {commit_id} is not known: {detail}"

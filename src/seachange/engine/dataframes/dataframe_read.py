@@ -36,7 +36,7 @@ def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: Snap
     own = txn.state.buffer.indexes.get(table.primary.id)
     every = [parts] if own is None else [_without_hidden(txn, parts, own), _own_rows(own)]
     branches = frame_branches(table, every, txn.state.parts.warehouse)
-    return backend.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
+    return backend.frame_reads.table_frame(spark, table.visible_columns, branches, frame_labels(txn, table))
 
 
 def check_shared(parts: NodeParts, spark: SparkSession, what: str) -> None:
@@ -46,7 +46,7 @@ def check_shared(parts: NodeParts, spark: SparkSession, what: str) -> None:
         raise errors.SparkNeedsSharedFiles(what=what)
 
 
-def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:
+def frame_labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:
     """The labels of its enum types, by type id."""
     types = EnumTypes(txn.schema)
     return {c.type.enum: types.labels(c).shown for c in table.columns if c.type.enum}

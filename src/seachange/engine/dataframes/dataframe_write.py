@@ -16,23 +16,26 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from seachange.engine.bulk.bulk_insert import BulkInsert
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.dataframes.dataframe_read import check_shared
 from seachange.engine.dataframes.file_insert import FileInsert, RowFile
 from seachange.engine.encode.write_plan import WritePlan
-from seachange.engine.jobs.spark_pipeline import PipelineSettings, pipeline_settings
+from seachange.engine.jobs.spark_pipeline import pipeline_settings
+from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import Epoch
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.runtime.filesystem import named_errors
 from seachange.runtime.permissions import create_folder
-from seachange.sql.copy.frame_load import FrameColumn, FrameQuery, plan_frame, source_name
+from seachange.sql.copy.frame_load import FrameColumn, plan_frame, source_name
 from seachange.storage.segment_reader import reading
 
 # PySpark is optional, so its types cannot be imported.
@@ -44,45 +47,54 @@ _FOLDER = "spool"
 _used: set[Path] = set()
 
 
+@dataclass(frozen=True, slots=True)
+class SpooledFrame:
+    """The rows of a DataFrame in files, and its columns."""
+
+    files: tuple[RowFile, ...]
+    columns: tuple[FrameColumn, ...]
+    is_case_sensitive: bool
+
+
 def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings: Sequence[tuple[str, str]] = ()) -> int:
     """Returns the number of rows; `settings` are the pipeline settings of the session."""
     backend = load_spark()
-    check_shared(txn.state.parts, frame.sparkSession, "writing a DataFrame")
-    described = [FrameColumn(*column) for column in backend.frame_writes.describe_frame(frame)]
-    query = plan_frame(table, described, backend.frame_writes.is_case_sensitive(frame))
-    chosen = pipeline_settings(txn.state.parts, settings)
+    columns, is_case_sensitive = _describe(frame, backend)
+    query = plan_frame(table, columns, is_case_sensitive)
+    parts, epoch = txn.state.parts, txn.state.epoch.epoch
+    chosen = pipeline_settings(parts, settings)
 
     def write(load: BulkInsert, plan: WritePlan) -> int:
-        return _FrameInsert(txn, plan, query, backend, chosen).run(frame, len(described), load)
+        rows_max = chosen.unit_rows or _FILE_ROWS_MAX
+        with spooled_frame(parts, epoch, txn.state.client.interrupts, frame, rows_max) as spooled:
+            inserted = FileInsert(txn, plan, query, lambda: backend, chosen)
+            return inserted.write(spooled.files, load) if spooled.files else 0
 
     return txn.writes.insert_bulk(table, write, checked=True)
 
 
-class _FrameInsert:
-    def __init__(
-        self, txn: Transaction, plan: WritePlan, query: FrameQuery, backend: SparkBackend, settings: PipelineSettings
-    ) -> None:
-        self._txn = txn
-        self._plan = plan
-        self._query = query
-        self._backend = backend
-        self._settings = settings
+def _describe(frame: DataFrame, backend: SparkBackend) -> tuple[tuple[FrameColumn, ...], bool]:
+    columns = tuple(FrameColumn(*column) for column in backend.frame_writes.describe_frame(frame))
+    return columns, backend.frame_writes.is_case_sensitive(frame)
 
-    def run(self, frame: DataFrame, width: int, load: BulkInsert) -> int:
-        parts, epoch = self._txn.state.parts, self._txn.state.epoch.epoch
-        nodes = parts.catalog.nodes
-        sweep_spool(parts.data, lambda: {node.epoch for node in nodes() if node.live and node.epoch != epoch})
-        token = parts.entropy.token(8)
-        with spool_folder(parts.data, epoch, token) as folder:
-            names = [source_name(place) for place in range(width)]
-            rows_max = min(self._settings.unit_rows or _FILE_ROWS_MAX, _FILE_ROWS_MAX)
-            tag = f"seachange-{token.hex()}"
-            self._backend.frame_writes.write_frame(
-                frame, names, folder, rows_max, tag, self._txn.state.client.interrupts
-            )
-            files = _list_files(folder)
-            inserted = FileInsert(self._txn, self._plan, self._query, lambda: self._backend, self._settings)
-            return inserted.write(files, load) if files else 0
+
+@contextmanager
+def spooled_frame(
+    parts: NodeParts, epoch: Epoch, interrupts: SessionInterrupts, frame: DataFrame, rows_max: int = _FILE_ROWS_MAX
+) -> Iterator[SpooledFrame]:
+    """The files are there while the context is open; each has at most about `rows_max` rows."""
+    backend = load_spark()
+    check_shared(parts, frame.sparkSession, "writing a DataFrame")
+    columns, is_case_sensitive = _describe(frame, backend)
+    nodes = parts.catalog.nodes
+    sweep_spool(parts.data, lambda: {node.epoch for node in nodes() if node.live and node.epoch != epoch})
+    token = parts.entropy.token(8)
+    with spool_folder(parts.data, epoch, token) as folder:
+        names = [source_name(place) for place in range(len(columns))]
+        tag = f"seachange-{token.hex()}"
+        rows_max = min(rows_max, _FILE_ROWS_MAX)
+        backend.frame_writes.write_frame(frame, names, folder, rows_max, tag, interrupts)
+        yield SpooledFrame(tuple(_list_files(folder)), columns, is_case_sensitive)
 
 
 def _list_files(folder: Path) -> list[RowFile]:

@@ -79,10 +79,15 @@ def _stored(element: SqlType) -> SqlType:
 
 def shown_type(type_: SqlType, spark: SparkSession) -> str:
     """Spark's name for the type of the column in a DataFrame."""
+    return frame_type(type_, has_times(spark))
+
+
+def frame_type(type_: SqlType, times: bool = False) -> str:
+    """The same; `times`: the session has a type for times of day."""
     if type_.element is not None:
-        return f"array<{shown_type(type_.element, spark)}>"
+        return f"array<{frame_type(type_.element, times)}>"
     if type_.kind is Kind.TIME:
-        return "time(6)" if has_times(spark) else "string"
+        return "time(6)" if times else "string"
     return "string" if type_.kind is Kind.UUID or type_.kind in _TEXTS else read_type(type_)
 
 

@@ -29,11 +29,13 @@ _NULL = '"NULL"'
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """A column of a DataFrame; `duck_type` is the DuckDB type of its values, None if no column can store them."""
+    """A column of a DataFrame; `duck_type` is the DuckDB type of its values, None if no column can store them. `source`
+    is its name in files that Spark itself has not written, if it is another one."""
 
     name: str
     spark_type: str
     duck_type: str | None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,15 @@ def plan_frame(
     written the files; else they are anyone's, with the columns under their own names."""
     given: dict[ColumnId, exp.Expr] = {}
     for place, frame_column in enumerate(columns):
-        column = _match(table, frame_column.name, is_case_sensitive)
+        column = match_column(table, frame_column.name, is_case_sensitive)
         if column.id in given:
             raise errors.DuplicateColumn(name=column.name)
         check_assigned(column, None, "insert into", overriding="system")
-        source = _spooled(place, frame_column) if is_spooled else exp.column(frame_column.name, quoted=True)
+        source = (
+            _spooled(place, frame_column)
+            if is_spooled
+            else exp.column(frame_column.source or frame_column.name, quoted=True)
+        )
         given[column.id] = _convert(column, frame_column, source)
     visible = table.visible_columns
     expressions = [given[c.id] if c.id in given else convert_default(c) for c in visible]
@@ -74,7 +80,7 @@ def plan_frame(
     )
 
 
-def _match(table: Table, name: str, is_case_sensitive: bool) -> Column:
+def match_column(table: Table, name: str, is_case_sensitive: bool) -> Column:
     """Case-insensitive if Spark is, unless the table has both spellings."""
     found = table.column_by_name.get(name)
     if found is not None:
