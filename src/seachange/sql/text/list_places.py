@@ -7,15 +7,19 @@ PostgreSQL evaluates them. The rows of INSERT ... VALUES stay one row of lists.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Final
 
 from sqlglot import exp
 
 from seachange.sql.text.long_lists import ListShape
-from seachange.values.types import TEXT
+from seachange.values.types import NUMERIC_PRECISION_MAX, TEXT, Kind, SqlType
 
 # Key of `meta` of a parameter that stands for a long list: it is in a place where it may be.
 LONG_LIST: Final = "long_list"
+
+# Of the constants of columns.
+_KINDS: Final = (None, int, str, bool, Decimal)
 
 Lists = Mapping[int, ListShape]
 
@@ -93,16 +97,22 @@ def _place_rows(values: exp.Values, lists: Lists) -> exp.Expr:
     return values.replace(query)
 
 
+def _element(shape: ListShape) -> SqlType | None:
+    if shape.digits is not None:
+        return SqlType(Kind.NUMERIC, *shape.digits) if shape.digits[0] <= NUMERIC_PRECISION_MAX else None
+    return TEXT if shape.kind is str else shape.type
+
+
 def _columns(row: exp.Tuple, lists: Lists) -> Iterator[exp.Expr]:
     """The elements of the lists, side by side; nothing if something else stands among them."""
     listed = [_listed(item, lists) for item in row.expressions]
-    if any(each is None or not each[1].is_column or each[1].kind not in (None, int, str, bool) for each in listed):
+    if any(each is None or not each[1].is_column or each[1].kind not in _KINDS for each in listed):
         return
     for number, (item, found) in enumerate(zip(row.expressions, listed, strict=True), 1):
         assert found is not None
         parameter, each = found
         made = _as_list(item, parameter)
-        element = TEXT if each.kind is str else each.type
+        element = _element(each)
         if each.kind is not None and not isinstance(item, exp.Cast):
             if element is None:
                 return

@@ -19,6 +19,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from seachange.sql.text.placeholders import COMMENT, OPAQUE, comment_end, highest_parameter
+from seachange.values.digits import count_digits
 from seachange.values.types import BIGINT, Kind, SqlType
 
 # Shorter ones are parsed as they are.
@@ -66,6 +67,7 @@ class ListShape:
     number: int
     kind: type | None
     type: SqlType | None
+    digits: tuple[int, int] | None = None
     is_column: bool = False
 
 
@@ -182,7 +184,14 @@ def _column(written: list[str], number: int) -> LongList:
     kind = type(next(value for value in values if value is not None))
     if kind is int and any(isinstance(value, Decimal) for value in values):
         kind = Decimal
-    return LongList(ListShape(number, kind, _type(kind, values)), values)
+    digits = _digits(values) if kind is Decimal else None
+    return LongList(ListShape(number, kind, _type(kind, values), digits), values)
+
+
+def _digits(values: Sequence[Any]) -> tuple[int, int]:
+    found = [count_digits(Decimal(value)) for value in values if value is not None]
+    behind = max(scale for _, scale in found)
+    return max(digits - scale for digits, scale in found) + behind, behind
 
 
 def _type(kind: type, values: Sequence[Any]) -> SqlType | None:

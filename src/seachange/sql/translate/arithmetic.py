@@ -129,6 +129,8 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
             return _first_of(infer_number(node.this, column_type), infer_number(node.expression, column_type))
         case exp.Subquery(this=exp.Select(expressions=[only])):
             return infer_number(only.unalias(), column_type)
+        case exp.Explode(this=exp.Cast(to=exp.DataType(this=exp.DType.ARRAY, expressions=[element]))):
+            return infer_number(exp.Cast(this=exp.Null(), to=element.copy()), column_type)
         case exp.Distinct() if len(node.expressions) == 1:
             return infer_number(node.expressions[0], column_type)
         case exp.Anonymous() if node.name.lower() == SUM_MACRO and len(node.expressions) == 1:

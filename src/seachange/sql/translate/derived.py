@@ -119,6 +119,11 @@ def _at(rows: exp.Expr, place: int) -> exp.Expr | None:
         case exp.Select() if not rows.is_star and place < len(rows.expressions):
             found: exp.Expr = rows.expressions[place]
             return found.unalias()
+        case exp.Select(expressions=[exp.Star()]):
+            # So the parser represents VALUES in a WITH.
+            sources = list(_sources(rows))
+            inner = _rows(sources[0])[0] if len(sources) == 1 else None
+            return _at(inner, place) if inner is not None else None
         case exp.SetOperation():
             either = [_at(rows.this, place), _at(rows.expression, place)]
         case exp.Values():
