@@ -15,6 +15,7 @@ import psycopg
 import seachange
 from seachange.engine.api import Connection
 from seachange.errors import Error
+from seachange.values.array_text import show_array
 from seachange.values.interval import Interval
 from tests.support.postgres import LocalPostgres
 
@@ -74,13 +75,19 @@ def _columns(found: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
 def _documents(description: Sequence[Sequence[Any]], rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """A document as psycopg gives it, which reads what PostgreSQL sends."""
     read = [column[1] in _DOCUMENTS for column in description]
+    of_users = [column[1] >= FIRST_OID for column in description]
     return tuple(
         tuple(
-            _document(value) if is_read and isinstance(value, str) else value
-            for value, is_read in zip(row, read, strict=True)
+            _document(value) if is_read and isinstance(value, str) else _labels(value) if is_user else value
+            for value, is_read, is_user in zip(row, read, of_users, strict=True)
         )
         for row in rows
     )
+
+
+def _labels(value: Any) -> Any:
+    """An array of labels as psycopg gives it, to which its type is not known."""
+    return show_array(value) if isinstance(value, list) else value
 
 
 @contextmanager

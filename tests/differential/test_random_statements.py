@@ -30,6 +30,8 @@ KNOWN = (
     ("ORDER BY .*(LIMIT|OFFSET)", "", "", "documents are ordered as texts"),
     (r"DISTINCT ON .*::inet", "22P02", "", "an untyped address beside a typed one, in ORDER BY of DISTINCT ON"),
     ("^CREATE.*INDEX.*to_char", "", "42P17", "to_char is immutable here"),
+    ("^CREATE.*INDEX.*date_trunc", "", "42P17", "date_trunc of a date is immutable here"),
+    ("^INSERT", "23502", "23505", "NOT NULL of all rows is checked before keys"),
     ("^CREATE.*INDEX.*timestamptz", "42P17", "", "a constant of a time zone in an index expression"),
 )
 

@@ -14,7 +14,7 @@ from seachange.values.coercion import check_characters, coercer
 from seachange.values.number_coercion import exact_numeric
 from seachange.values.output_format import show_text, shower
 from seachange.values.timezone import UTC
-from seachange.values.types import NAMES, TEXT, Kind, SqlType, array_of
+from seachange.values.types import ENUM_WIDTH, NAMES, TEXT, Kind, SqlType, array_of
 
 TEXT_FORM, BINARY_FORM = 0, 1
 
@@ -47,7 +47,9 @@ def modifier(type_: SqlType | None) -> int:
 
 
 def width(column: ResultColumn) -> int:
-    return NAMES[column.type.kind].width if column.type is not None else -1
+    if column.type is None:
+        return -1
+    return ENUM_WIDTH if column.type.enum and column.type.element is None else NAMES[column.type.kind].width
 
 
 def encoder(column: ResultColumn, form: int) -> Encoder:

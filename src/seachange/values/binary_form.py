@@ -16,7 +16,7 @@ from uuid import UUID
 from seachange import errors
 from seachange.values.interval import Interval
 from seachange.values.network import CIDR, INET, decode_address, encode_address
-from seachange.values.types import Kind, SqlType
+from seachange.values.types import NAMES, Kind, SqlType
 
 _EPOCH_DATE = dt.date(2000, 1, 1)
 _EPOCH = dt.datetime(2000, 1, 1)
@@ -130,7 +130,8 @@ def _decode_array(element: SqlType, data: bytes) -> list[Any]:
     dimensions, _, oid = _ARRAY_HEAD.unpack_from(data)
     if dimensions > 1:
         raise errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
-    if oid != element.oid:
+    # Of an enum type, the labels may be texts.
+    if oid not in (element.oid, NAMES[element.kind].oid):
         raise ValueError("another type")
     if not dimensions:
         return []

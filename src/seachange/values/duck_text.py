@@ -57,6 +57,15 @@ def _show_bytes(text: str) -> str:
     return "\\x" + "".join(byte or f"{ord(plain):02x}" for byte, plain in _ESCAPED.findall(text)).lower()
 
 
+def _show_fraction(text: str) -> str:
+    """DuckDB leaves out the zero before the point where the type has no digit for it.
+
+    >>> _show_fraction(".50"), _show_fraction("-.5")
+    ('0.50', '-0.5')
+    """
+    return text.replace(".", "0.", 1)
+
+
 def _show_decimal(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -71,7 +80,9 @@ _TEXTS: Final[dict[str, Callable[[str], str]]] = {
     "INTERVAL": _show_interval,
     "BLOB": _show_bytes,
     "BIT": show_bits,
+    **{f"DECIMAL({digits},{digits})": _show_fraction for digits in range(1, NUMERIC_PRECISION_MAX)},
     **dict.fromkeys(_UNLIMITED, _show_decimal),
+    _UNLIMITED[-1]: lambda text: _show_decimal(_show_fraction(text)),
     **{f"DECIMAL({NUMERIC_PRECISION_MAX},{scale})": _show_quotient for scale in QUOTIENT_SCALES},
 }
 # Types that are printed differently inside an array.

@@ -164,6 +164,11 @@ MOMENT_DIGITS_MAX = 6
 NAME_BYTES_MAX = 63
 
 
+# PostgreSQL's numbers of objects that users create, and of array types of such types, begin here.
+FIRST_USER_OID = 16384
+FIRST_ARRAY_OID = 1 << 30
+# Of a value of an enum type, as PostgreSQL stores it.
+ENUM_WIDTH = 4
 MOMENTS = frozenset({Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 # Keys of these kinds are encoded from the values that DuckDB and Arrow return to Python; others from stored values.
 ENCODED_AS_GIVEN = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEXT, Kind.VARCHAR})
@@ -232,6 +237,8 @@ class SqlType:
 
     @property
     def oid(self) -> int:
+        if self.enum:
+            return (FIRST_ARRAY_OID if self.element is not None else FIRST_USER_OID) + self.enum
         return NAMES[self.element.kind].array_oid if self.element is not None else NAMES[self.kind].oid
 
     @property

@@ -24,6 +24,8 @@ def bind_order(found: Expressions, items: Sequence[exp.Expr], scope: NameScope, 
     """`columns` are those of the result, which names and positions may mean."""
     for item in items:
         value = item.this if isinstance(item, exp.Ordered) else item
+        if columns is not None:
+            _refuse_constant(value, "ORDER BY")
         type_ = _result_type(value, columns, "ORDER BY") or _bind(found, value, scope, columns)
         _check(type_, _ORDERING, value)
         found.note(item, ORDER_BY, (type_,), Chosen((type_,), type_))
@@ -31,6 +33,7 @@ def bind_order(found: Expressions, items: Sequence[exp.Expr], scope: NameScope, 
 
 def bind_group(found: Expressions, items: Sequence[exp.Expr], scope: NameScope, columns: Columns) -> None:
     for item in items:
+        _refuse_constant(item, "GROUP BY")
         if isinstance(item, exp.Literal):
             _check(_result_type(item, columns, "GROUP BY"), _EQUALITY, item)
         elif isinstance(item, exp.Column):
@@ -47,11 +50,13 @@ def check_distinct(query: exp.Expr, scope: NameScope, columns: Columns) -> None:
         return
     for column in columns or ():
         _check(column.type, _EQUALITY, query)
+    on = distinct.args.get("on")
+    chosen = on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []
+    for each in chosen:
+        _refuse_constant(each, "DISTINCT ON")
     if order is None or columns is None:
         return
-    on = distinct.args.get("on")
     if on is not None:
-        chosen = on.expressions if isinstance(on, exp.Tuple) else [on]
         wanted = {_identity(item, query, scope) for item in chosen}
         first = [_identity(item.this, query, scope) for item in order.expressions[: len(wanted)]]
         if not wanted.issuperset(first):
@@ -101,6 +106,11 @@ def _result_type(item: exp.Expr, columns: Columns, place: str) -> BoundType | No
         error = errors.InvalidColumnReference(detail=f"{place} position {item.name} is not in select list")
         raise error.at(place_of(item))
     return columns[number - 1].type
+
+
+def _refuse_constant(item: exp.Expr, place: str) -> None:
+    if isinstance(item, exp.Literal) and not item.name.isdigit():
+        raise errors.SyntaxProblem(detail=f"non-integer constant in {place}").at(place_of(item))
 
 
 def _bind(found: Expressions, item: exp.Expr, scope: NameScope, columns: Columns) -> BoundType | None:

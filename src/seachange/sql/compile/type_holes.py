@@ -275,6 +275,14 @@ def _cast_type(hole: UserCast, port: TransactionPort) -> str:
     return labels_of(found).duckdb
 
 
+def duck_type(type_: SqlType, port: TransactionPort) -> str:
+    """DuckDB's type of a column's values in expressions."""
+    if not type_.enum:
+        return type_.duckdb
+    labels = _cast_type(UserCast(DescriptorId(type_.enum)), port)
+    return labels if type_.element is None else f"{labels}[]"
+
+
 def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
     found = {(o.schema, o.name): o for o in port.schema.objects() if isinstance(o, EnumType)}
     for schema in port.statement.search_path if name.schema is None else (name.schema,):

@@ -13,8 +13,9 @@ from seachange.values.types import SqlType
 _READ_AS = b"seachange.type"
 
 
-def given_field(name: str, type_: SqlType) -> pa.Field:
-    metadata = {_READ_AS: type_.duckdb.encode()} if type_.stored != type_.duckdb else None
+def given_field(name: str, type_: SqlType, duck_type: str) -> pa.Field:
+    """`duck_type` is the type that DuckDB has for the values, with the labels of an enum type."""
+    metadata = {_READ_AS: duck_type.encode()} if type_.stored != duck_type else None
     return pa.field(name, arrow_type(type_), metadata=metadata)
 
 

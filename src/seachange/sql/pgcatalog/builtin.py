@@ -17,7 +17,6 @@ INFORMATION_OID: Final = 13000
 BOOTSTRAP_ROLE_OID: Final = 10
 DATABASE_OID: Final = 5
 # User-created objects have larger OIDs.
-FIRST_USER_OID: Final = 16384
 
 HEAP_OID: Final = 2
 BTREE_OID: Final = 403

@@ -19,14 +19,14 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
 from seachange.model.sessions import SessionRequest
 from seachange.sql.pgcatalog import deparse, regs
-from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, PG_CATALOG, TYPE_BY_OID
+from seachange.sql.pgcatalog.builtin import PG_CATALOG, TYPE_BY_OID
 from seachange.sql.pgcatalog.comments import comments, shared_comments
 from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
 from seachange.sql.pgcatalog.procedures import function_arguments, function_result
 from seachange.sql.port.session_functions import SessionFunction, make_known, taking
 from seachange.values.format_text import quote_literal
-from seachange.values.types import from_duckdb
+from seachange.values.types import FIRST_USER_OID, from_duckdb
 
 # The parameter that carries the session's number to these functions.
 SESSION: Final = "catalog_session"

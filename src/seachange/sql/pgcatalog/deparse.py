@@ -64,7 +64,7 @@ def _enum_text(facts: Facts, column: Column) -> str | None:
         return None
     labels = labels_of(enum)
     shown = show_text(column.type, labels.show(constant_value(column.type, column.default)))
-    type_ = type_name(facts, facts.type_oid(column.type))
+    type_ = type_name(facts, column.type.oid)
     return "'" + str(shown).replace("'", "''") + f"'::{type_}"
 
 

@@ -38,21 +38,19 @@ from seachange.sql.pgcatalog.builtin import (
     BOOTSTRAP_ROLE_OID,
     CATALOG_OID,
     DATABASE_OID,
-    FIRST_USER_OID,
     INFORMATION_OID,
     INFORMATION_SCHEMA,
     PG_CATALOG,
     PUBLIC_OID,
     TYPE_BY_OID,
 )
-from seachange.values.types import MOMENTS, NAMES, Kind, SqlType
+from seachange.values.types import FIRST_ARRAY_OID, FIRST_USER_OID, MOMENTS, NAMES, Kind, SqlType
 
 Relation = Table | View | SequenceObject
 # Rows of a catalog relation: values by column, without those that have the default.
 Rows = Iterator[dict[str, Any]]
-# The first OID of parts of tables, and of array types of user-defined types.
+# The first OID of parts of tables.
 _PARTS: Final = 1 << 31
-_ARRAYS: Final = 1 << 30
 _PART_MAX: Final = 1 << 8
 _OWNER_MAX: Final = 1 << 23
 
@@ -62,7 +60,7 @@ def object_oid(id_: DescriptorId | IndexId) -> int:
 
 
 def array_oid(id_: DescriptorId) -> int:
-    return _ARRAYS + id_
+    return FIRST_ARRAY_OID + id_
 
 
 def part_oid(owner: int, part: int) -> int:
@@ -253,11 +251,6 @@ class Facts:
                     return object_oid(index.id)
         return None
 
-    def type_oid(self, type_: SqlType) -> int:
-        if type_.element is not None and type_.element.enum:
-            return array_oid(DescriptorId(type_.element.enum))
-        return object_oid(DescriptorId(type_.enum)) if type_.enum else type_.oid
-
     def comment(self, access: Access, kind: ObjectKind | None = None, part: int = 0) -> str | None:
         wanted = None if kind is None else (kind, part)
         return next((c.text for c in access.comments if c.part == wanted), None)
@@ -314,7 +307,7 @@ def type_name(facts: Facts, oid: int, modifier: int | None = None) -> str:
     if isinstance(created, EnumType | Table | View):
         name = quote_name(created.name)
         return name if created.schema in facts.path else f"{quote_name(created.schema)}.{name}"
-    element = facts.by_id.get(oid - _ARRAYS)
+    element = facts.by_id.get(oid - FIRST_ARRAY_OID)
     if isinstance(element, EnumType):
         return type_name(facts, object_oid(element.id)) + "[]"
     known = TYPE_BY_OID.get(oid)

@@ -137,7 +137,7 @@ def _type_columns(facts: Facts, type_: SqlType) -> dict[str, Any]:
         return {**found, "data_type": "ARRAY", "udt_schema": enum.schema, "udt_name": f"_{enum.name}"}
     if isinstance(enum, EnumType):
         return {**found, "data_type": "USER-DEFINED", "udt_schema": enum.schema, "udt_name": enum.name}
-    known = TYPE_BY_OID[facts.type_oid(type_)]
+    known = TYPE_BY_OID[type_.oid]
     found |= {"udt_schema": "pg_catalog", "udt_name": known.name}
     found["data_type"] = "ARRAY" if known.category == "A" else known.formatted
     if known.category == "A":

@@ -26,8 +26,7 @@ from seachange.sql.pgcatalog.facts import (
     type_modifier,
 )
 from seachange.sql.pgcatalog.shared import acl
-from seachange.sql.pgcatalog.types import ENUM_LENGTH
-from seachange.values.types import SqlType
+from seachange.values.types import ENUM_WIDTH, SqlType
 
 # The kind of object whose privileges a relation has, unless it is a table.
 # The statistics target of a column that has none of its own.
@@ -95,13 +94,13 @@ def pg_class(facts: Facts) -> Rows:
 
 
 def _attribute_row(facts: Facts, relation_oid: int, number: int, name: str, type_: SqlType) -> dict[str, Any]:
-    oid = facts.type_oid(type_)
+    oid = type_.oid
     known = builtin.TYPE_BY_OID.get(oid)
     return {
         "attrelid": relation_oid,
         "attname": name,
         "atttypid": oid,
-        "attlen": known.length if known is not None else ENUM_LENGTH,
+        "attlen": known.length if known is not None else ENUM_WIDTH,
         "attnum": number,
         "attcacheoff": -1,
         "atttypmod": type_modifier(type_),
@@ -208,7 +207,7 @@ _INDEX_OPTIONS = {"": 0, " DESC NULLS LAST": 1, " NULLS FIRST": 2, " DESC": 3}
 
 
 def _collation(facts: Facts, type_: SqlType) -> int:
-    known = builtin.TYPE_BY_OID.get(facts.type_oid(type_))
+    known = builtin.TYPE_BY_OID.get(type_.oid)
     return known.collation if known is not None else 0
 
 
@@ -270,7 +269,7 @@ def pg_sequence(facts: Facts) -> Rows:
     for s in facts.sequences:
         yield {
             "seqrelid": object_oid(s.id),
-            "seqtypid": facts.type_oid(s.type),
+            "seqtypid": s.type.oid,
             "seqstart": s.start,
             "seqincrement": s.increment,
             "seqmax": s.maximum,

@@ -20,9 +20,10 @@ from seachange.model.schema.objects import Descriptor
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.sessions import SessionActivity, ShownSession
 from seachange.sql.pgcatalog import comments, information, procedures, relations, shared, types
-from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, INFORMATION_SCHEMA, PG_CATALOG
+from seachange.sql.pgcatalog.builtin import INFORMATION_SCHEMA, PG_CATALOG
 from seachange.sql.pgcatalog.facts import Facts
 from seachange.sql.port.port import TransactionPort
+from seachange.values.types import FIRST_USER_OID
 
 Name = tuple[str, str]
 

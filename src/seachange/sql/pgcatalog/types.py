@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from seachange.model.schema.objects import EnumType
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.pgcatalog.builtin import CATALOG_OID, TYPES
 from seachange.sql.pgcatalog.facts import Facts, Relation, Rows, array_oid, object_oid, part_oid
-
-ENUM_LENGTH: Final = 4
+from seachange.values.types import ENUM_WIDTH
 
 
 def pg_type(facts: Facts) -> Rows:
@@ -42,7 +39,7 @@ def pg_type(facts: Facts) -> Rows:
             "typcollation": t.collation,
         }
     for enum in facts.enums:
-        yield from _type_pair(facts, enum, "e", "E", "enum", ENUM_LENGTH)
+        yield from _type_pair(facts, enum, "e", "E", "enum", ENUM_WIDTH)
     for relation in facts.relations:
         if not isinstance(relation, SequenceObject):
             yield from _type_pair(facts, relation, "c", "C", "record", -1)

@@ -25,6 +25,8 @@ _ALIKE: Final = (
 )
 # The beginning of the names of types whose values are names of objects.
 _REGISTERED: Final = "reg"
+# The beginning of DuckDB's name of an enum type, and of arrays of one.
+_LABELS: Final = "ENUM("
 # DuckDB's integers that no column has.
 _WIDE: Final = frozenset({"HUGEINT", "UBIGINT", "UINTEGER"})
 
@@ -76,6 +78,8 @@ def fitting_type(bound: BoundType | None, duck_type: str, found: SqlType | None)
     declared = bound.declared if bound is not None else None
     if declared is None or declared.duckdb == duck_type:
         return declared or found
+    if declared.enum and duck_type.startswith(_LABELS) and duck_type.endswith("[]") is (declared.element is not None):
+        return declared
     if declared.kind in INTEGERS and duck_type in _WIDE:
         return declared
     if found is None or (declared.element is None) is not (found.element is None):

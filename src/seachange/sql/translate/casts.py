@@ -29,6 +29,7 @@ from seachange.values.types import (
 _DType = exp.DType
 _MOMENTS: Final = (_DType.DATE, _DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ)
 _SECONDS: Final = (_DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ, _DType.TIME, _DType.INTERVAL)
+_NUMBERS: Final = (_DType.DECIMAL, _DType.DOUBLE, _DType.FLOAT)
 _BINARY: Final = (_DType.DOUBLE, _DType.FLOAT)
 _BYTEA: Final = SqlType(Kind.BYTEA)
 _ENDLESS: Final = frozenset({"infinity", "-infinity", "+infinity", "inf", "-inf"})
@@ -38,6 +39,9 @@ WIDE: Final = "wide"
 
 
 def translate_casts(tree: exp.Expr) -> exp.Expr:
+    for literal in list(tree.find_all(exp.Literal)):
+        if not literal.is_string and "e" in literal.name.lower():
+            _write_out(literal)
     # From the inside out: what is replaced is copied with all that is in it.
     for cast in reversed(list(tree.find_all(exp.Cast))):
         for types, translate in _TRANSLATIONS:
@@ -50,9 +54,6 @@ def translate_casts(tree: exp.Expr) -> exp.Expr:
                 if translated is not cast:
                     cast.replace(translated)
                 break
-    for literal in list(tree.find_all(exp.Literal)):
-        if not literal.is_string and "e" in literal.name.lower():
-            _write_out(literal)
     for listed in tree.find_all(exp.Array):
         if any(isinstance(item.unnest(), exp.Array) for item in listed.expressions):
             raise _several_dimensions()
@@ -74,7 +75,7 @@ def _second_digits(cast: exp.Cast) -> int | None:
 def _write_out(literal: exp.Literal) -> None:
     """A number with an exponent is a numeric, for DuckDB a double."""
     above, number = literal.parent, plain_number(literal.name)
-    if number is not None and not (isinstance(above, exp.Cast) and above.to.is_type(*_BINARY)):
+    if number is not None and not (isinstance(above, exp.Cast) and above.to.is_type(*_NUMBERS)):
         type_ = exp.DataType.build("DECIMAL({},{})".format(*count_digits(number)))
         literal.replace(exp.cast(exp.Literal.number(f"{number:f}"), type_))
 

@@ -19,6 +19,7 @@ from seachange.sql.bind.output_names import output_names
 from seachange.sql.compile.keys import plain_column
 from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.template import Template, compile_template
+from seachange.sql.compile.type_holes import duck_type
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.returned_rows import given_field
 from seachange.sql.port.port import TransactionPort
@@ -115,7 +116,7 @@ class Returning:
         types: Sequence[str] = ()
         computed: Sequence[Row] = ()
         if self._template is not None:
-            given = {_CHANGED: rows_as_arrow(self._table, rows)}
+            given = {_CHANGED: rows_as_arrow(self._table, rows, port)}
             answer = duck.rows(bind_query(self._template, port, values, given))
             types, computed = answer.types[1:], [row[1:] for row in sorted(answer.rows, key=lambda row: row[0])]
         columns = tuple(_described(item, known.types, types) for item in self._items)
@@ -186,12 +187,12 @@ def _compile_over_rows(expressions: list[exp.Expr], target: DmlTarget) -> Templa
     return compile_template(exp.Select(expressions=[ordinal, *expressions], from_=exp.From(this=source)))
 
 
-def rows_as_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
+def rows_as_arrow(table: Table, rows: Sequence[Row], port: TransactionPort) -> pa.Table:
     """Rows as an Arrow table with all visible columns by name, and their position."""
     arrays = [array_of(range(len(rows)), pa.int64())]
     fields = [pa.field(ORDINAL, pa.int64())]
     for position, column in enumerate(table.columns):
         if column in table.visible_columns:
             arrays.append(array_of([row[position] for row in rows], arrow_type(column.type)))
-            fields.append(given_field(column.name, column.type))
+            fields.append(given_field(column.name, column.type, duck_type(column.type, port)))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

@@ -138,7 +138,7 @@ class Upsert:
         for arbiter in self.arbiters:
             if len(rows) > LOOKUPS_MAX and arbiter.is_plain:
                 template = self._joins[arbiter.index.id]
-                given = {_EXCLUDED: rows_as_arrow(self._table, rows)}
+                given = {_EXCLUDED: rows_as_arrow(self._table, rows, port)}
                 answer = duck.rows(bind_query(template, port, (), given))
                 found.update((row[0], row[1:]) for row in answer.rows)
                 continue
@@ -225,8 +225,8 @@ class Upsert:
             return {}
         places = list(existing)
         given = {
-            "old": rows_as_arrow(self._table, [existing[place] for place in places]),
-            _EXCLUDED: rows_as_arrow(self._table, [rows[place] for place in places]),
+            "old": rows_as_arrow(self._table, [existing[place] for place in places], port),
+            _EXCLUDED: rows_as_arrow(self._table, [rows[place] for place in places], port),
         }
         answer = duck.rows(bind_query(self._template, port, values, given))
         check_assignments(self._computed, answer.types[1 : 1 + len(self._computed)])

@@ -22,6 +22,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.schema.objects import View
 from seachange.sql.compile.system_relations import is_virtual_relation
 from seachange.sql.compile.target import DmlTarget, folded, read_target
+from seachange.sql.compile.type_holes import duck_type
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.duck.returned_rows import given_field
@@ -169,7 +170,7 @@ class WithChanges:
             return Result("")
         result = part.plan.run(port, duck, given)
         if part.name:
-            port.statement.handed[part.name] = _as_arrow(result)
+            port.statement.handed[part.name] = _as_arrow(result, port)
         return result
 
 
@@ -252,10 +253,11 @@ def _read_by(found: Any, port: TransactionPort) -> Iterator[DescriptorId]:
                 yield from _read_by(read, port)
 
 
-def _as_arrow(result: Result) -> pa.Table:
+def _as_arrow(result: Result, port: TransactionPort) -> pa.Table:
     described = result.columns or ()
     types = [column.type or TEXT for column in described]
-    fields = [given_field(column.name, type_) for column, type_ in zip(described, types, strict=True)]
+    read = [duck_type(type_, port) for type_ in types]
+    fields = [given_field(column.name, *each) for column, *each in zip(described, types, read, strict=True)]
     columns = list(zip(*result.rows, strict=True)) if result.rows else [()] * len(fields)
     made = [_as_array(held, type_) for held, type_ in zip(columns, types, strict=True)]
     fields = [field.with_type(array.type) for field, array in zip(fields, made, strict=True)]
