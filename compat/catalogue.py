@@ -28,6 +28,11 @@ def _with_psql(module: str) -> list[str]:
     return ["env", f"PSQL={environment.psql()}", *_python(module)]
 
 
+def _with_pg_dump(module: str) -> list[str]:
+    psql = environment.psql()
+    return ["env", f"PSQL={psql}", f"PG_DUMP={psql.with_name('pg_dump')}", *_python(module)]
+
+
 def _with_pgbench(module: str) -> list[str]:
     return ["env", f"PGBENCH={environment.pgbench()}", *_python(module)]
 
@@ -47,6 +52,7 @@ def _with_jars(module: str) -> list[str]:
 
 CLIENTS = (
     Client("psql", _with_psql, "psql"),
+    Client("pg_dump", _with_pg_dump, "pg_dump"),
     Client("psycopg 3", _python, "psycopg3"),
     Client("asyncpg", _python, "asyncpg"),
     Client("pg8000", _python, "pg8000"),

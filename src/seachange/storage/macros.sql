@@ -2,13 +2,18 @@
 
 -- As concat and format show values.
 seachange_shown(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN left(CAST(x AS VARCHAR), 1) ELSE seachange_text(x) END;
--- DuckDB has no subqueries inside a lambda expression: what may be one is an element of a list.
-seachange_without_null(l, n) AS list_transform([{'l': l, 'n': n}], lambda p: list_transform(p.l, lambda item:
-    nullif(item, p.n)))[1];
-seachange_positions(l, v) AS list_transform([{'l': l, 'v': v}], lambda p: list_filter(
-    list_transform(p.l, lambda item, i: CASE WHEN item IS NOT DISTINCT FROM p.v THEN i END), lambda i: i IS NOT NULL))[1];
-seachange_replaced(l, v, w) AS list_transform([{'l': l, 'v': v, 'w': w}], lambda p: list_transform(p.l, lambda item:
-    CASE WHEN item IS NOT DISTINCT FROM p.v THEN p.w ELSE item END))[1];
+seachange_without_null(l, n) AS list_transform(l, lambda item: nullif(item, n));
+seachange_positions(l, v) AS list_filter(
+    list_transform(l, lambda item, i: CASE WHEN item IS NOT DISTINCT FROM v THEN i END), lambda i: i IS NOT NULL);
+seachange_replaced(l, v, w) AS list_transform(l, lambda item: CASE WHEN item IS NOT DISTINCT FROM v THEN w ELSE item
+    END);
+-- The same if an argument is a query, which DuckDB does not allow inside a lambda expression: it is a member of a struct.
+seachange_positions_of_query(l, v) AS list_transform([{'l': l, 'v': v}], lambda p: seachange_positions(p.l, p.v))[1];
+seachange_replaced_of_query(l, v, w) AS list_transform([{'l': l, 'v': v, 'w': w}],
+    lambda p: seachange_replaced(p.l, p.v, p.w))[1];
+seachange_removed_of_query(l, v) AS list_transform([{'l': l, 'v': v}], lambda p: seachange_removed(p.l, p.v))[1];
+seachange_position_from_of_query(l, v, s) AS list_transform([{'l': l, 'v': v, 's': s}],
+    lambda p: seachange_position_from(p.l, p.v, p.s))[1];
 seachange_json_array(l) AS '[' || array_to_string(list_transform(l, lambda item: coalesce(item, 'null')), ', ') || ']';
 seachange_period_end(s, e INTERVAL) AS s + e, (s, e) AS e;
 -- OVERLAPS: a period includes its start but not its end, unless they are equal. One bound may be NULL.
@@ -22,11 +27,9 @@ seachange_overlaps(s, e, t, f) AS seachange_overlapping(s, seachange_period_end(
 -- Transposes a list of columns to a list of rows.
 seachange_turned(columns) AS list_transform(generate_series(1, len(columns[1])), lambda i: list_transform(columns,
     lambda listed: listed[i]));
-seachange_position_from(l, v, s) AS list_transform([{'l': l, 'v': v, 's': s}], lambda p: list_filter(
-    generate_series(p.s, len(p.l)), lambda i: p.l[i] IS NOT DISTINCT FROM p.v)[1])[1];
+seachange_position_from(l, v, s) AS list_filter(generate_series(s, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v)[1];
 seachange_dimensions(l) AS CASE WHEN len(l) > 0 THEN '[1:' || len(l) || ']' END;
-seachange_bucket(x, bounds) AS CAST(list_transform([{'x': x, 'b': bounds}], lambda p: len(list_filter(p.b, lambda bound:
-    bound <= p.x)))[1] AS INTEGER);
+seachange_bucket(x, bounds) AS CAST(len(list_filter(bounds, lambda bound: bound <= x)) AS INTEGER);
 -- 32 bits, unless it is a bigint.
 seachange_hex(x) AS CASE WHEN typeof(x) = 'BIGINT' THEN lower(to_hex(x)) ELSE right(lower(to_hex(x)), 8) END;
 seachange_subscripts(l, d) AS CAST(generate_series(1, CASE WHEN d = 1 THEN len(l) ELSE 0 END) AS INTEGER[]);
@@ -35,8 +38,7 @@ seachange_series(a, b, s) AS list_transform(generate_series(0, least(CAST(floor(
 seachange_truncated(u, x DATE) AS date_trunc(u, CAST(x AS TIMESTAMP WITH TIME ZONE)), (u, x) AS date_trunc(u, x);
 seachange_time(x TIMESTAMP WITH TIME ZONE) AS CAST(CAST(x AS TIMESTAMP) AS TIME), (x) AS CAST(x AS TIME);
 seachange_joined(a, b) AS CASE WHEN a IS NOT NULL OR b IS NOT NULL THEN list_concat(a, b) END;
-seachange_removed(l, v) AS list_transform([{'l': l, 'v': v}], lambda p: list_filter(p.l, lambda item:
-    item IS DISTINCT FROM p.v))[1];
+seachange_removed(l, v) AS list_filter(l, lambda item: item IS DISTINCT FROM v);
 -- The arguments of VARIADIC.
 seachange_texts(l) AS list_transform(l, lambda item: seachange_shown(item));
 seachange_concatenated(s, l) AS CASE WHEN s IS NOT NULL AND l IS NOT NULL THEN

@@ -44,6 +44,8 @@ RESULTS: Final[dict[str, BoundType]] = {
         ("date_part", "float8"),
         ("grouping", "int4"),
         ("row struct", "record"),
+        # Privileges are texts here.
+        ("acldefault", "_text"),
     )
     for name in names.split()
 }

@@ -24,6 +24,8 @@ from seachange.sql.pgcatalog.comments import comments, shared_comments
 from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
 from seachange.sql.pgcatalog.procedures import function_arguments, function_result
+from seachange.sql.pgcatalog.shared import default_acl
+from seachange.sql.pgcatalog.view_text import view_definition
 from seachange.sql.port.session_functions import SessionFunction, make_known, taking
 from seachange.values.format_text import quote_literal
 from seachange.values.types import FIRST_USER_OID, from_duckdb
@@ -62,7 +64,7 @@ def _viewdef(context: regs.Context, view: str, pretty: bool | None) -> str | Non
     relation = context.facts.relation_by_oid.get(oid) if oid is not None else None
     if oid is None:
         raise errors.UndefinedTable(name=view)
-    return deparse.view_definition(relation) if isinstance(relation, View) else None
+    return view_definition(context.facts, relation) if isinstance(relation, View) else None
 
 
 def _typeof(context: regs.Context, name: str) -> str:
@@ -132,6 +134,10 @@ def _type_is_visible(context: regs.Context, oid: int) -> bool | None:
 
 def _userbyid(context: regs.Context, oid: int) -> str:
     return context.facts.role_names.get(oid, f"unknown (OID={oid})")
+
+
+def _default_acl(context: regs.Context, kind: str, owner: int) -> list[str]:
+    return default_acl(kind, _userbyid(context, owner))
 
 
 def _current_schemas(context: regs.Context, implicit: bool) -> list[str]:
@@ -250,6 +256,7 @@ CALLS: Final[dict[str, CatalogCall]] = {
     "pg_table_is_visible": _call("BIGINT", "BOOLEAN", _table_is_visible),
     "pg_type_is_visible": _call("BIGINT", "BOOLEAN", _type_is_visible),
     **{f"pg_{kind}_is_visible": _always("BIGINT", "BOOLEAN", True) for kind in _VISIBLE.split()},
+    "acldefault": _call("VARCHAR BIGINT", "VARCHAR[]", _default_acl),
     "current_schemas": _call("BOOLEAN", "VARCHAR[]", _current_schemas),
     "current_setting": _call("VARCHAR BOOLEAN", "VARCHAR", _current_setting, 1),
     "set_config": _call("VARCHAR VARCHAR BOOLEAN", "VARCHAR", _set_config, 1),

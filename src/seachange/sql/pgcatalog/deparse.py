@@ -17,7 +17,7 @@ from seachange.model.schema.defaults import constant_value, is_constant
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.enums import labels_of
 from seachange.model.schema.expression import Expression
-from seachange.model.schema.objects import EnumType, View
+from seachange.model.schema.objects import EnumType
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.states import State
 from seachange.sql.pgcatalog.documents import name_operators
@@ -27,6 +27,7 @@ from seachange.sql.translate.result_types import drop_declared
 from seachange.sql.translate.size_limits import drop_guards
 from seachange.sql.translate.time_functions import spell_now
 from seachange.storage.duck_functions import PREFIX
+from seachange.values.digits import count_digits, plain_number
 from seachange.values.output_format import show_held, show_text
 from seachange.values.types import Kind
 
@@ -153,6 +154,8 @@ def _spell_out(holder: exp.Expr) -> None:
     for quotient in holder.find_all(exp.Div):
         # PostgreSQL's own division.
         quotient.set("typed", True)
+    for cast in [c for c in holder.find_all(exp.Cast) if c.to.is_type(exp.DType.DECIMAL)]:
+        _plain_numeric(cast)
     # An integer that DuckDB has to be told is one.
     for cast in [c for c in holder.find_all(exp.Cast) if c.to.is_type(exp.DType.INT) and c.this.is_int]:
         cast.replace(cast.this.copy())
@@ -176,6 +179,21 @@ def _spell_out(holder: exp.Expr) -> None:
         of_list = exp.Anonymous(this="ALL" if negated else "ANY", expressions=[listed])
         compared = (exp.NEQ if negated else exp.EQ)(this=within.this.copy(), expression=of_list)
         (within.parent if negated and within.parent is not None else within).replace(compared)
+
+
+def _plain_numeric(cast: exp.Cast) -> None:
+    """A constant without declared digits, which has got its own."""
+    number = plain_number(cast.this.name) if isinstance(cast.this, exp.Literal) else None
+    given = tuple(int(part.name) for part in cast.to.expressions)
+    if number is None or given != count_digits(number):
+        return
+    if number.is_signed():
+        cast.set("to", exp.DataType.build("numeric", dialect="postgres"))
+    elif given[1]:
+        cast.replace(exp.Literal.number(cast.this.name))
+    else:
+        inner = exp.Paren(this=exp.Literal.number(cast.this.name))
+        cast.replace(exp.cast(inner, exp.DataType.build("numeric", dialect="postgres")))
 
 
 def _name_functions(holder: exp.Expr) -> None:
@@ -382,8 +400,3 @@ def _late(constraint: Check | ForeignKey) -> str:
 
 def generated_text(table: Table, column: Column) -> str | None:
     return None if column.generated is None else in_parentheses(expression_text(table, column.generated))
-
-
-def view_definition(view: View) -> str:
-    """As it was written. PostgreSQL would print it from its parsed form."""
-    return " " + view.query.strip().rstrip(";") + ";"

@@ -12,8 +12,9 @@ from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import EnumType, View
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.pgcatalog.builtin import TYPE_BY_OID
-from seachange.sql.pgcatalog.deparse import check_text, default_text, generated_text, view_definition
+from seachange.sql.pgcatalog.deparse import check_text, default_text, generated_text
 from seachange.sql.pgcatalog.facts import Facts, PgAttribute, Rows, shown_constraints
+from seachange.sql.pgcatalog.view_text import view_definition
 from seachange.sql.port.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 from seachange.values.types import Kind, SqlType
 
@@ -71,7 +72,7 @@ def views(facts: Facts) -> Rows:
             continue
         yield {
             **_place(facts, view),
-            "view_definition": view_definition(view) if facts.actor.owns(view.access) else None,
+            "view_definition": view_definition(facts, view) if facts.actor.owns(view.access) else None,
             "check_option": "NONE",
             "is_updatable": "NO",
             "is_insertable_into": "NO",

@@ -26,6 +26,7 @@ from seachange.sql.pgcatalog.facts import (
     type_modifier,
 )
 from seachange.sql.pgcatalog.shared import acl
+from seachange.sql.pgcatalog.view_text import view_definition
 from seachange.values.types import ENUM_WIDTH, SqlType
 
 # The kind of object whose privileges a relation has, unless it is a table.
@@ -295,12 +296,29 @@ def pg_depend(facts: Facts) -> Rows:
             "refobjsubid": facts.number(table, s.owner[1]),
             "deptype": "i" if is_identity else "a",
         }
+    for table in facts.tables:
+        yield from _default_dependencies(facts, table)
     for view in facts.views:
         rule = {"classid": builtin.CATALOG_OIDS["pg_rewrite"], "objid": object_oid(view.id), "deptype": "n"}
         for relation, column_id in view.column_uses:
             used = facts.by_id.get(relation)
             number = facts.number(used, column_id) if isinstance(used, Table) else 0
             yield {**rule, "refclassid": class_oid, "refobjid": object_oid(relation), "refobjsubid": number}
+        for id_ in set(view.relation_ids) - {relation for relation, _ in view.column_uses}:
+            yield {**rule, "refclassid": class_oid, "refobjid": object_oid(id_)}
+
+
+def _default_dependencies(facts: Facts, table: Table) -> Rows:
+    """A default depends on the sequences that it draws from: pg_dump then writes it behind both."""
+    for column in table.visible_columns:
+        default = {"classid": builtin.CATALOG_OIDS["pg_attrdef"], "objid": part_oid(table.id, column.id)}
+        referred = [
+            (table.id, facts.number(table, column.id), "a"),
+            *((id_, 0, "n") for id_ in column.default_sequences),
+        ]
+        for id_, number, type_ in referred if column.default_sequences and column.identity is None else ():
+            refers = {"refclassid": builtin.CATALOG_OIDS["pg_class"], "refobjid": object_oid(id_)}
+            yield {**default, **refers, "refobjsubid": number, "deptype": type_}
 
 
 def pg_rewrite(facts: Facts) -> Rows:
@@ -326,7 +344,7 @@ def pg_tables(facts: Facts) -> Rows:
 def pg_views(facts: Facts) -> Rows:
     for view in facts.views:
         owner = {"schemaname": view.schema, "viewname": view.name, "viewowner": view.access.owner}
-        yield {**owner, "definition": deparse.view_definition(view)}
+        yield {**owner, "definition": view_definition(facts, view)}
 
 
 def pg_indexes(facts: Facts) -> Rows:

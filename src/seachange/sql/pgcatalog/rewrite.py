@@ -23,6 +23,8 @@ _TEXTS: Final = frozenset({"name", "char", "cstring", "regproc", "regprocedure",
 _NUMBERS: Final[dict[str, str]] = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT"}
 # Columns that hold zero-based vectors.
 _VECTORS: Final = frozenset({"indkey", "indclass", "indoption", "indcollation", "proargtypes", "i_indoption"})
+# Characters of names have numbers from zero, too; pg_dump tells array types by the first.
+_ZERO_BASED: Final = _VECTORS | {"typname"}
 # Table functions that are relations here.
 _SOURCES: Final = frozenset({"pg_available_extensions", "pg_get_keywords", "pg_partition_ancestors"})
 _ARRAY_TEXT: Final = re.compile(r"\{([^{}\\]*)\}")
@@ -185,7 +187,7 @@ def _plain_collation(node: exp.Collate) -> None:
 
 
 def _count_from_one(node: exp.Bracket) -> None:
-    if not isinstance(node.this, exp.Column) or node.this.name.lower() not in _VECTORS or len(node.expressions) != 1:
+    if not isinstance(node.this, exp.Column) or node.this.name.lower() not in _ZERO_BASED or len(node.expressions) != 1:
         return
     # The parser has already subtracted one.
     node.set("expressions", [exp.Add(this=exp.paren(node.expressions[0].copy()), expression=exp.Literal.number(1))])
@@ -197,7 +199,9 @@ def _plain_source(table: exp.Table) -> None:
     if not isinstance(call, exp.Func):
         return
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
-    if name in _SOURCES:
+    if name == "pg_options_to_table" and len(call.expressions) == 1:
+        table.replace(_options(call.expressions[0].copy(), table.args.get("alias")))
+    elif name in _SOURCES:
         table.set("this", exp.to_identifier(name))
         table.set("db", exp.to_identifier(PG_CATALOG))
     elif table.db.lower() == PG_CATALOG:
@@ -207,6 +211,20 @@ def _plain_source(table: exp.Table) -> None:
             table.replace(exp.Unnest(expressions=arguments, alias=table.args.get("alias")))
         elif name:
             table.set("this", exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres"))
+
+
+def _options(listed: exp.Expr, alias: exp.Expr | None) -> exp.Subquery:
+    """Texts of the form name=value as rows."""
+    option, sign = exp.column("option", quoted=True), exp.Literal.string("=")
+    after = exp.Add(this=exp.StrPosition(this=option.copy(), substr=sign.copy()), expression=exp.Literal.number(1))
+    name = exp.SplitPart(this=option.copy(), delimiter=sign, part_index=exp.Literal.number(1))
+    value = exp.Substring(this=option, start=after)
+    names = exp.TableAlias(this=exp.to_identifier("options"), columns=[exp.to_identifier("option", quoted=True)])
+    query = exp.Select(
+        expressions=[exp.alias_(name, "option_name"), exp.alias_(value, "option_value")],
+        from_=exp.From(this=exp.Unnest(expressions=[listed], alias=names)),
+    )
+    return exp.Subquery(this=query, alias=alias if alias is not None else exp.TableAlias(this=exp.to_identifier("o")))
 
 
 def name_function_columns(tree: exp.Expr) -> exp.Expr:

@@ -6,11 +6,12 @@ import datetime as dt
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from seachange import errors
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, EVERYBODYS, PRIVILEGES, PUBLIC_ROLE, Access
-from seachange.model.schema.objects import Database, Role
-from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid
+from seachange.model.schema.objects import Database, DefaultPrivileges, Role
+from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid, part_oid
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _HIDDEN_PASSWORD = "********"
@@ -126,6 +127,29 @@ def pg_db_role_setting(facts: Facts) -> Rows:
                 yield {**setting, "setconfig": _settings_of(found, place)}
 
 
+# The letters of kinds of objects in pg_default_acl.
+_KINDS: Final = {ObjectKind.TABLE: "r", ObjectKind.SEQUENCE: "S", ObjectKind.TYPE: "T", ObjectKind.SCHEMA: "n"}
+
+
+def pg_default_acl(facts: Facts) -> Rows:
+    """The default privileges of objects in all schemas are listed with those that PostgreSQL has itself."""
+    for role in facts.role_objects.values():
+        granted: dict[tuple[ObjectKind, str], list[DefaultPrivileges]] = {}
+        for default in role.defaults:
+            if default.kind in _KINDS and (not default.schema or default.schema in facts.namespace_oids):
+                granted.setdefault((default.kind, default.schema), []).append(default)
+        for number, ((kind, schema), defaults) in enumerate(granted.items()):
+            own = [] if schema else default_acl({"S": "s"}.get(_KINDS[kind], _KINDS[kind]), role.name)
+            grantees = [("" if each.role == PUBLIC_ROLE else each.role, each.privileges) for each in defaults]
+            yield {
+                "oid": part_oid(role.id, number),
+                "defaclrole": facts.roles[role.name],
+                "defaclnamespace": facts.namespace_oids[schema] if schema else 0,
+                "defaclobjtype": _KINDS[kind],
+                "defaclacl": own + [_item(grantee, privileges, (), role.name) for grantee, privileges in grantees],
+            }
+
+
 def acl(access: Access, kind: ObjectKind) -> list[str] | None:
     """Privileges in PostgreSQL's aclitem format: role=letters/grantor, with a star after one with grant option. None if
     nothing was granted or revoked: the kind's defaults apply. The owner has everything."""
@@ -139,6 +163,35 @@ def acl(access: Access, kind: ObjectKind) -> list[str] | None:
         # PUBLIC comes first where it has privileges by default.
         items.insert(0 if role == PUBLIC_ROLE and kind in EVERYBODYS else len(items), item)
     return items
+
+
+# By the letters that PostgreSQL's acldefault has for kinds of objects: those of the owner, and those of PUBLIC.
+_DEFAULTS: Final = {
+    "r": ("arwdDxt", ""),
+    "c": ("", ""),
+    "s": ("rwU", ""),
+    "d": ("CTc", "Tc"),
+    "n": ("UC", ""),
+    "T": ("U", "U"),
+    "f": ("X", "X"),
+    "l": ("U", "U"),
+    "L": ("rw", ""),
+    "t": ("C", ""),
+    "F": ("U", ""),
+    "S": ("U", ""),
+    "p": ("sA", ""),
+}
+
+
+def default_acl(kind: str, owner: str) -> list[str]:
+    """
+    >>> default_acl("d", "ann")
+    ['=Tc/ann', 'ann=CTc/ann']
+    """
+    if kind not in _DEFAULTS:
+        raise errors.InvalidParameterValue(detail=f"unrecognized object type abbreviation: {kind}")
+    own, everybodys = _DEFAULTS[kind]
+    return [f"{role}={letters}/{owner}" for role, letters in (("", everybodys), (owner, own)) if letters]
 
 
 def _item(role: str, privileges: Collection[str], grantable: Collection[str], grantor: str) -> str:

@@ -77,7 +77,7 @@ _NAMES: Final = """
     obj_description col_description shobj_description pg_get_serial_sequence pg_get_userbyid pg_table_is_visible
     pg_type_is_visible pg_function_is_visible pg_opclass_is_visible pg_opfamily_is_visible pg_operator_is_visible
     pg_collation_is_visible pg_conversion_is_visible pg_statistics_obj_is_visible pg_ts_config_is_visible
-    current_schemas current_setting set_config pg_backend_pid pg_is_in_recovery pg_encoding_to_char
+    acldefault current_schemas current_setting set_config pg_backend_pid pg_is_in_recovery pg_encoding_to_char
     pg_char_to_encoding getdatabaseencoding pg_client_encoding inet_server_addr inet_server_port inet_client_addr
     inet_client_port pg_relation_size pg_table_size pg_total_relation_size pg_indexes_size pg_database_size
     pg_size_pretty pg_tablespace_location pg_relation_is_publishable pg_relation_filenode pg_get_triggerdef

@@ -256,8 +256,7 @@ def _read_by(found: Any, port: TransactionPort) -> Iterator[DescriptorId]:
 def _as_arrow(result: Result, port: TransactionPort) -> pa.Table:
     described = result.columns or ()
     types = [column.type or TEXT for column in described]
-    read = [duck_type(type_, port) for type_ in types]
-    fields = [given_field(column.name, *each) for column, *each in zip(described, types, read, strict=True)]
+    fields = [given_field(c.name, type_, duck_type(type_, port)) for c, type_ in zip(described, types, strict=True)]
     columns = list(zip(*result.rows, strict=True)) if result.rows else [()] * len(fields)
     made = [_as_array(held, type_) for held, type_ in zip(columns, types, strict=True)]
     fields = [field.with_type(array.type) for field, array in zip(fields, made, strict=True)]

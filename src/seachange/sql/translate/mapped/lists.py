@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from sqlglot import exp
@@ -32,7 +33,13 @@ def _array_position(node: exp.Func) -> exp.Expr:
     start = node.args.get("zero_based")
     if start is None:
         return node
-    return call(PREFIX + "position_from", node.this, node.expression, start)
+    return _search("position_from", exp.Anonymous(expressions=[node.this.copy(), node.expression.copy(), start.copy()]))
+
+
+def _search(name: str, node: exp.Func) -> exp.Expr:
+    given = node.expressions if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
+    of_query = "_of_query" if any(each.find(exp.Query) for each in given) else ""
+    return call(PREFIX + name + of_query, *given)
 
 
 def _array_fill(node: exp.Func) -> exp.Expr:
@@ -54,10 +61,10 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "array_fill": _array_fill,
     "array_lower": _array_lower,
     "array_ndims": _array_lower,
-    "array_positions": our("positions"),
+    "array_positions": partial(_search, "positions"),
     # DuckDB's leaves NULLs out, and everything if NULL is to go.
-    "array_remove": our("removed"),
-    "array_replace": our("replaced"),
+    "array_remove": partial(_search, "removed"),
+    "array_replace": partial(_search, "replaced"),
     "array_sample": _sample,
     "array_shuffle": our("shuffled"),
     "array_size": _array_length,
