@@ -24,6 +24,10 @@ def _python(module: str) -> list[str]:
     return [str(environment.python()), "-m", f"compat.clients.{module}"]
 
 
+def _dbt(module: str) -> list[str]:
+    return [str(environment.dbt()), "-m", f"compat.clients.{module}"]
+
+
 def _with_psql(module: str) -> list[str]:
     return ["env", f"PSQL={environment.psql()}", *_python(module)]
 
@@ -62,5 +66,6 @@ CLIENTS = (
     Client("pgbench", _with_pgbench, "pgbench"),
     Client("Alembic", _python, "alembic"),
     Client("Django", _python, "django"),
+    Client("dbt", _dbt, "dbt"),
     Client("Liquibase", _with_jars, "liquibase"),
 )

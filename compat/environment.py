@@ -37,6 +37,14 @@ def python() -> Path:
 
 
 @cache
+def dbt() -> Path:
+    """The interpreter with dbt."""
+    folder = HOME / "dbt"
+    _make_once(folder, HERE / "dbt-requirements.txt", _create_python)
+    return folder / "bin" / "python"
+
+
+@cache
 def iceberg() -> Path:
     """The interpreter with DuckDB and its extensions for Iceberg."""
     folder = HOME / "iceberg"

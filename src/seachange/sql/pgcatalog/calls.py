@@ -280,6 +280,8 @@ CALLS: Final[dict[str, CatalogCall]] = {
     "pg_indexes_size": _always("VARCHAR", "BIGINT", 0),
     "pg_database_size": _call("VARCHAR", "BIGINT", _database_size),
     "pg_size_pretty": _call("BIGINT", "VARCHAR", _size_pretty),
+    # Temporary schemas of other sessions are not listed.
+    "pg_is_other_temp_schema": _always("BIGINT", "BOOLEAN", False),
     "pg_tablespace_location": _always("BIGINT", "VARCHAR", ""),
     "pg_relation_is_publishable": _always("VARCHAR", "BOOLEAN", False),
     "pg_relation_filenode": _always("VARCHAR", "BIGINT", None),
