@@ -197,6 +197,8 @@ def _plain_numeric(cast: exp.Cast) -> None:
 
 
 def _name_functions(holder: exp.Expr) -> None:
+    for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower() == "round_even"]):
+        call.replace(exp.Round(this=call.expressions[0].copy()))
     for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower().startswith(PREFIX)]):
         name = FUNCTION_NAMES.get(call.name.lower().removeprefix(PREFIX))
         if name is not None:

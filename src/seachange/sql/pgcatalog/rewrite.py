@@ -417,7 +417,11 @@ def _number(node: exp.Anonymous) -> exp.Expr:
 
 def _length(node: exp.Anonymous) -> exp.Expr:
     length = exp.Anonymous(this="len", expressions=[node.expressions[0].copy()])
-    return exp.Anonymous(this="nullif", expressions=[length, exp.Literal.number(0)])
+    found = exp.Anonymous(this="nullif", expressions=[length, exp.Literal.number(0)])
+    dimension = node.expressions[1] if len(node.expressions) > 1 else None
+    if dimension is None or (isinstance(dimension, exp.Literal) and dimension.name == "1"):
+        return found
+    return exp.case().when(exp.EQ(this=exp.paren(dimension.copy()), expression=exp.Literal.number(1)), found)
 
 
 _REWRITES: Final[dict[str, Callable[[exp.Anonymous], exp.Expr]]] = {

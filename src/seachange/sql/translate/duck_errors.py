@@ -28,6 +28,7 @@ ARGUMENT_PHRASES: Final[dict[str, str]] = {
     "complex": "a negative number raised to a non-integer power yields a complex result",
     "arc": "input is out of range",
     "json_null": "JSON value must not be null",
+    "substring": "negative substring length not allowed",
 }
 
 # A class of duckdb ("" is any), a pattern searched in the message, and the error; the first match wins.
@@ -44,6 +45,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", ARGUMENT_PHRASES["complex"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["ln"], errors.InvalidArgumentOfLogarithm),
     ("", ARGUMENT_PHRASES["arc"], errors.NumericValueOutOfRange),
+    ("", ARGUMENT_PHRASES["substring"], errors.SubstringError),
     ("", ARGUMENT_PHRASES["json_null"], errors.NullValueNotAllowed),
     ("", r"interval cannot be 0!|step size cannot equal zero", errors.InvalidParameterValue),
     ("", r"composite interval that has mixed signs", errors.FeatureNotSupported),

@@ -13,11 +13,12 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.sql.bind.calls import arguments
 from seachange.sql.bind.expressions import Expressions, Operation
 from seachange.sql.bind.sorting import ORDER_BY
 from seachange.sql.bind.types import BoundType
-from seachange.sql.translate.mapped.trees import IS_JSON, call, number
+from seachange.sql.translate.mapped.trees import IS_BYTES, IS_JSON, call, number
 from seachange.storage.duck import AS_SPAN
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.types import SqlType
@@ -28,7 +29,8 @@ OPERATION: Final = "operation"
 BECOMES: Final = "becomes"
 ROW: Final = "row"
 _SPECIAL: Final = frozenset({"jsonb", "json", "bpchar", "interval", "bytea", "int2"})
-_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone"})
+_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone", "round"})
+_BINARY: Final = frozenset({"float4", "float8"})
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 _INTERVAL: Final = exp.DataType.build("INTERVAL", dialect="duckdb")
 _UTC: Final = "UTC"
@@ -116,7 +118,16 @@ def _translate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     made = translate(node, operation) if translate is not None else None
     if made is None:
         _mark_documents(node, operation)
+        _mark_bytes(node, operation)
     return made
+
+
+def _mark_bytes(node: exp.Expr, operation: Operation) -> None:
+    """Functions of bytes are told by their arguments."""
+    if isinstance(node, exp.Func):
+        for argument, given in zip(list(arguments(node)), operation.given, strict=False):
+            if given is not None and given.name == "bytea":
+                argument.meta[IS_BYTES] = True
 
 
 def _concatenate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
@@ -281,6 +292,20 @@ def _truncate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     return None
 
 
+def _round(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """Halves of numbers in binary are rounded to even ones."""
+    given = operation.given[0]
+    if len(operation.given) > 1 or given is None or given.name not in _BINARY:
+        return None
+    return call("round_even", node.this, number(0))
+
+
+def _join(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    if operation.result is not None and operation.result.name == "bytea":
+        raise errors.FeatureNotSupported(feature="string_agg of bytea", instead="Aggregate encode(..., 'hex').")
+    return None
+
+
 def _enumerate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     """DuckDB has the functions, which give texts."""
     if operation.result is None or not _has_labels(operation.result):
@@ -301,6 +326,8 @@ _BY_OPERATOR: Final[Mapping[str, _Translate]] = {
     **dict.fromkeys(("octet_length", "concat", "concat_ws", "format"), _pad_arguments),
     "timezone": _at_zone,
     "date_trunc": _truncate,
+    "round": _round,
+    "string_agg": _join,
     **dict.fromkeys(("enum_first", "enum_last", "enum_range"), _enumerate),
     ORDER_BY: _sort,
 }

@@ -13,14 +13,23 @@ from seachange.storage.duck_functions import PREFIX
 
 
 def _array_length(node: exp.Func) -> exp.Expr:
-    if (whole_value(node.expression) or 1) != 1:
+    return _of_first(node.expression, call("nullif", call("len", node.this), number(0)))
+
+
+def _of_first(dimension: exp.Expr | None, found: exp.Expr) -> exp.Expr:
+    """There is no other dimension."""
+    known = whole_value(dimension)
+    if dimension is None or known == 1:
+        return found
+    if known is not None:
         return exp.cast(exp.null(), exp.DType.INT)
-    return call("nullif", call("len", node.this), number(0))
+    return exp.case().when(exp.EQ(this=exp.paren(dimension.copy()), expression=number(1)), found)
 
 
 def _array_lower(node: exp.Func) -> exp.Expr:
-    length = call("len", node.expressions[0])
-    return exp.case().when(exp.GT(this=length, expression=number(0)), number(1))
+    listed, *dimension = node.expressions
+    found = exp.case().when(exp.GT(this=call("len", listed), expression=number(0)), number(1))
+    return _of_first(dimension[0] if dimension else None, found)
 
 
 def _trim_array(node: exp.Func) -> exp.Expr:
@@ -49,6 +58,14 @@ def _array_fill(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "filled", value, call("list_extract", sizes, number(1)))
 
 
+def _to_text(node: exp.Func) -> exp.Expr:
+    if node.expression.find(exp.Column, exp.Query) is not None:
+        raise errors.FeatureNotSupported(
+            feature="array_to_string with a computed delimiter", instead="Use string_agg over unnest."
+        )
+    return node
+
+
 def _sample(node: exp.Func) -> exp.Expr:
     listed, count = arguments(node)
     return call(PREFIX + "sampled", listed, count)
@@ -68,5 +85,6 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "array_sample": _sample,
     "array_shuffle": our("shuffled"),
     "array_size": _array_length,
+    "array_to_string": _to_text,
     "trim_array": _trim_array,
 }

@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.sql.translate.duck_errors import ARGUMENT_PHRASES
 from seachange.sql.translate.mapped.trees import Rewrite, arguments, call, number, our, spread_list, whole_value
 from seachange.storage.duck_functions import COMPLAIN, PREFIX
@@ -78,10 +79,24 @@ def _power(node: exp.Func) -> exp.Expr:
 def _round(node: exp.Func) -> exp.Expr:
     """Numbers in binary are rounded to the nearest even one."""
     argument = node.this
+    _refuse_computed_digits(node)
     is_binary = isinstance(argument, exp.Cast) and argument.to.is_type(exp.DType.DOUBLE, exp.DType.FLOAT)
     if is_binary and node.args.get("decimals") is None:
         return call("round_even", argument, number(0))
     return node
+
+
+def _trunc(node: exp.Func) -> exp.Expr:
+    _refuse_computed_digits(node)
+    return node
+
+
+def _refuse_computed_digits(node: exp.Func) -> None:
+    digits = node.args.get("decimals")
+    if digits is not None and digits.find(exp.Column, exp.Query) is not None:
+        raise errors.FeatureNotSupported(
+            feature=f"{node.sql_name().lower()} to a computed number of digits", instead="Write the number."
+        )
 
 
 def _count_nulls(node: exp.Func) -> exp.Expr:
@@ -157,5 +172,6 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "power": _power,
     "random_normal": _random_normal,
     "round": _round,
+    "trunc": _trunc,
     "sqrt": _sqrt,
 }

@@ -9,10 +9,20 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.bind.names import function_name
+from seachange.sql.translate.duck_errors import ARGUMENT_PHRASES
 from seachange.sql.translate.mapped.regexps import matched, translate_pattern
-from seachange.sql.translate.mapped.trees import Rewrite, call, number, our, spread_list, text_value, whole_value
+from seachange.sql.translate.mapped.trees import (
+    IS_BYTES,
+    Rewrite,
+    call,
+    number,
+    our,
+    spread_list,
+    text_value,
+    whole_value,
+)
 from seachange.sql.translate.quantified import is_quantified
-from seachange.storage.duck_functions import PREFIX
+from seachange.storage.duck_functions import COMPLAIN, PREFIX
 
 # Longer than any.
 _WHOLE: Final = 2**31 - 1
@@ -71,6 +81,9 @@ def _substring(node: exp.Func) -> exp.Expr:
         return matched(node.this, pattern if escape is None else _marked_pattern(pattern, escape))
     start, length = node.args.get("start"), node.args.get("length")
     known = whole_value(start)
+    if length is not None and not isinstance(length, exp.Literal):
+        length = _never_negative(length)
+        node.set("length", length)
     if start is None or (known is not None and known >= 1):
         return node
     first = call("greatest", start, number(1))
@@ -80,6 +93,12 @@ def _substring(node: exp.Func) -> exp.Expr:
         this=exp.paren(exp.Add(this=exp.paren(start.copy()), expression=exp.paren(length.copy()))), expression=first
     )
     return call("substring", node.this, first, call("greatest", ends, number(0)))
+
+
+def _never_negative(length: exp.Expr) -> exp.Expr:
+    complaint = call(COMPLAIN, exp.Literal.string(ARGUMENT_PHRASES["substring"]))
+    is_negative = exp.LT(this=exp.paren(length.copy()), expression=number(0))
+    return exp.case().when(is_negative, complaint).else_(length.copy())
 
 
 def _marked_pattern(pattern: str, escape: str) -> str:
@@ -141,9 +160,16 @@ def _string_to_array(node: exp.Func) -> exp.Expr:
 
 
 def _split_part(node: exp.Func) -> exp.Expr:
-    if whole_value(node.args.get("part_index")) == 0:
+    delimiter, place = node.args["delimiter"], node.args["part_index"]
+    if whole_value(place) == 0:
         raise errors.InvalidParameterValue(detail="field position must not be zero")
-    return node
+    if text_value(delimiter):
+        return node
+    # Without a delimiter the text is its first and last part.
+    is_whole = exp.In(this=exp.paren(place.copy()), expressions=[number(1), number(-1)])
+    whole = exp.case().when(is_whole, node.this.copy()).else_(call("left", node.this, number(0)))
+    is_empty = exp.EQ(this=delimiter.copy(), expression=exp.Literal.string(""))
+    return exp.case().when(is_empty, whole).else_(node.copy())
 
 
 def _octet_length(node: exp.Func) -> exp.Expr:
@@ -337,6 +363,8 @@ def _as_bytes(node: exp.Expr) -> exp.Expr:
 
 def is_bytes(node: exp.Expr) -> bool:
     inner = node.unnest()
+    if node.meta_get(IS_BYTES) or inner.meta_get(IS_BYTES):
+        return True
     if isinstance(inner, exp.Anonymous):
         return inner.name.startswith(f"{PREFIX}bytes_") and not inner.name.endswith("position")
     return isinstance(inner, exp.Cast) and bool(inner.to.is_type(exp.DType.VARBINARY))

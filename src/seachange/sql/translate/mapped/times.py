@@ -82,6 +82,30 @@ def _shift(node: exp.Func) -> exp.Expr:
     return exp.AtTimeZone(this=exp.paren(shifted), zone=zone[0].copy()) if zone else exp.paren(shifted)
 
 
+# The functions of DuckDB for the parts of make_interval, in PostgreSQL's order.
+_PARTS: Final = {
+    "year": "to_years",
+    "month": "to_months",
+    "week": "to_weeks",
+    "day": "to_days",
+    "hour": "to_hours",
+    "minute": "to_minutes",
+    "second": "to_seconds",
+}
+
+
+def _make_interval(node: exp.Func) -> exp.Expr:
+    total: exp.Expr = exp.cast(exp.Literal.string("0 seconds"), exp.DataType.build("INTERVAL", dialect="duckdb"))
+    for key, name in _PARTS.items():
+        given = node.args.get(key)
+        if given is None:
+            continue
+        value = given.expression if isinstance(given, exp.Kwarg) else given
+        type_ = exp.DType.DOUBLE if key == "second" else exp.DType.INT
+        total = exp.Add(this=total, expression=call(name, exp.cast(value.copy(), type_)))
+    return exp.paren(total)
+
+
 def _time_of_day(node: exp.Func) -> exp.Expr:
     now = exp.Anonymous(this="clock_timestamp")
     return exp.Anonymous(this=PREFIX + "to_char", expressions=[now, exp.Literal.string(_TIME_OF_DAY)])
@@ -97,6 +121,7 @@ def translate_overlaps(node: exp.Overlaps) -> exp.Expr:
 
 REWRITES: Final[dict[str, Rewrite]] = {
     "extract": _extract,
+    "make_interval": _make_interval,
     **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),
     "pg_date_add": _shift,
     "pg_date_subtract": _shift,

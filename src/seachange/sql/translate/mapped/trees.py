@@ -15,6 +15,9 @@ Rewrite = Callable[[exp.Func], exp.Expr]
 # The meta entry of a node that gives a document.
 IS_JSON: Final = "json"
 
+# That of one that gives bytes.
+IS_BYTES: Final = "bytes"
+
 # What functions of ours that stand for one of PostgreSQL, with the same arguments, are called there.
 FUNCTION_NAMES: Final = {
     "format": "format",
