@@ -29,7 +29,7 @@ OPERATION: Final = "operation"
 BECOMES: Final = "becomes"
 ROW: Final = "row"
 _SPECIAL: Final = frozenset({"jsonb", "json", "bpchar", "interval", "bytea", "int2"})
-_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone", "round"})
+_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone", "round", "substring"})
 _BINARY: Final = frozenset({"float4", "float8"})
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 _INTERVAL: Final = exp.DataType.build("INTERVAL", dialect="duckdb")
@@ -300,6 +300,23 @@ def _round(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     return call("round_even", node.this, number(0))
 
 
+def _search(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    given = operation.given[1] if len(operation.given) > 1 else None
+    pattern = node.args.get("start")
+    is_computed = isinstance(pattern, exp.Column | exp.Func) and not isinstance(pattern, exp.Cast)
+    if is_computed and given is not None and given.category == "S":
+        raise errors.FeatureNotSupported(feature="substring by a computed pattern", instead="Write the pattern.")
+    return None
+
+
+def _step(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """A series of moments is told by its step."""
+    step, given = node.args.get("step"), operation.given[-1]
+    if isinstance(step, exp.Column | exp.Func) and given is not None and given.name == "interval":
+        node.set("step", exp.cast(step.copy(), _INTERVAL.copy()))
+    return None
+
+
 def _join(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     if operation.result is not None and operation.result.name == "bytea":
         raise errors.FeatureNotSupported(feature="string_agg of bytea", instead="Aggregate encode(..., 'hex').")
@@ -326,7 +343,9 @@ _BY_OPERATOR: Final[Mapping[str, _Translate]] = {
     **dict.fromkeys(("octet_length", "concat", "concat_ws", "format"), _pad_arguments),
     "timezone": _at_zone,
     "date_trunc": _truncate,
+    "generate_series": _step,
     "round": _round,
+    "substring": _search,
     "string_agg": _join,
     **dict.fromkeys(("enum_first", "enum_last", "enum_range"), _enumerate),
     ORDER_BY: _sort,
