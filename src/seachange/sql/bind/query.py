@@ -19,7 +19,7 @@ from seachange.sql.bind.places import place_of
 from seachange.sql.bind.scope import BindCatalog, BoundColumn, Columns, NameScope, Source
 from seachange.sql.bind.sorting import bind_group, bind_order, check_distinct
 from seachange.sql.bind.types import BIGINT, RECORD, TEXT, UNKNOWN, BoundType, element_of, named
-from seachange.sql.text.scope import GIVEN, WITH_HIDDEN
+from seachange.sql.text.scope import GIVEN, GIVEN_SCHEMA, WITH_HIDDEN
 
 # Columns of functions that return several.
 _RECORDS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
@@ -298,7 +298,7 @@ def _unnamed(node: exp.Expr) -> exp.Expr:
 
 def _relation(found: Expressions, node: exp.Table, scope: NameScope) -> Columns:
     if node.meta_get(GIVEN):
-        return None
+        return found.catalog.columns(GIVEN_SCHEMA, node.name)
     if not node.args.get("db"):
         is_query, columns = scope.find_query(node.name)
         if is_query:

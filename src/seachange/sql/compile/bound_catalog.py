@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -23,6 +23,7 @@ from seachange.sql.compile.type_holes import find_enum
 from seachange.sql.pgcatalog.facts import quote_name
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.system_columns import FEED_COLUMNS, SYSTEM_SCHEMA, SYSTEM_VIEWS
+from seachange.sql.text.scope import GIVEN_SCHEMA
 from seachange.values.types import Kind, SqlType
 
 _SEQUENCE: Final = (
@@ -78,7 +79,7 @@ class PortCatalog:
             return [BoundColumn(column, bound(type_)) for column, type_ in SYSTEM_VIEWS[name].items()]
         if (schema, name) == (SYSTEM_SCHEMA, FEED):
             return [BoundColumn(column, bound(type_)) for column, type_ in FEED_COLUMNS.items()]
-        if is_virtual_relation(schema, name):
+        if schema == GIVEN_SCHEMA or is_virtual_relation(schema, name):
             return None
         if (schema, name) not in self._relations:
             self._relations[schema, name] = _find_relation(self._port, schema, name)
@@ -94,6 +95,22 @@ class PortCatalog:
             return str(number)
         is_visible = _find_type(self._port, None, found.name) == found
         return quote_name(found.name) if is_visible else f"{quote_name(found.schema)}.{quote_name(found.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRelations:
+    """Relations whose columns are known beforehand: those of a view, or rows that a statement passes in."""
+
+    found: Mapping[tuple[str | None, str], Sequence[BoundColumn] | None]
+
+    def columns(self, schema: str | None, name: str) -> Columns:
+        return self.found.get((schema, name))
+
+    def user_type(self, schema: str | None, name: str) -> BoundType | None:
+        return None
+
+    def enum_name(self, number: int) -> str:
+        return str(number)
 
 
 def relation_columns(relation: object) -> Sequence[BoundColumn] | None:

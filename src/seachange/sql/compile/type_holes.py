@@ -25,7 +25,7 @@ from seachange.runtime.interruption import each
 from seachange.sql.bind.types import BoundType
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.text.names import refuse_type
-from seachange.sql.text.scope import GIVEN, is_cte_reference
+from seachange.sql.text.scope import GIVEN, GIVEN_SCHEMA, is_cte_reference
 from seachange.sql.translate import arithmetic
 from seachange.sql.translate.common_types import bare, find_meetings, join_meeting
 from seachange.sql.translate.derived import resolve_columns
@@ -39,8 +39,6 @@ from seachange.values.types import Kind, SqlType
 
 # The prefix of a parameter's name, before its number.
 ARGUMENT = "arg"
-# The schema of rows that a statement passes in. No statement can contain a NUL.
-GIVEN_SCHEMA = "\x00given"
 TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
 

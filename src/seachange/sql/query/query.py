@@ -19,7 +19,7 @@ from seachange.sql.compile.join_keys import follow_links
 from seachange.sql.compile.seek import bind_demands
 from seachange.sql.compile.system_relations import is_system, is_virtual_relation, scan_system
 from seachange.sql.compile.template import TableReference, Template, compile_template, parameter_name
-from seachange.sql.compile.type_holes import GIVEN_SCHEMA, FindTable, bind_types
+from seachange.sql.compile.type_holes import FindTable, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.operands import Argument, Given, read_operand, to_duckdb
 from seachange.sql.duck.returned_rows import read_as, read_given
@@ -42,6 +42,7 @@ from seachange.sql.port.result import Result, ResultColumn, RowSink, row_shower
 from seachange.sql.query.feed_scan import scan_feed
 from seachange.sql.query.result_columns import result_columns
 from seachange.sql.query.views import add_session_values, bind_view
+from seachange.sql.text.scope import GIVEN_SCHEMA
 from seachange.values.timezone import session_zone
 
 # The size of DuckDB's vectors.

@@ -6,8 +6,8 @@ under the names that they had. Renames, another search path and added columns ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from sqlglot import exp
@@ -21,9 +21,8 @@ from seachange.model.schema.objects import View
 from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary
 from seachange.sql.bind.output_names import apply_names, output_names
 from seachange.sql.bind.query import bind_tree
-from seachange.sql.bind.scope import BoundColumn, Columns
-from seachange.sql.bind.types import BoundType
-from seachange.sql.compile.bound_catalog import relation_columns
+from seachange.sql.bind.scope import BoundColumn
+from seachange.sql.compile.bound_catalog import KnownRelations, relation_columns
 from seachange.sql.compile.template import TableReference, Template, compile_template, fold_names
 from seachange.sql.compile.type_holes import UserCast, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
@@ -46,24 +45,8 @@ def _template(query: str, relations: _Relations = ()) -> Template:
     tree = parse_tree(raw)
     found = {(schema, name): columns for schema, name, columns in relations}
     return compile_template(
-        _select_values(tree) if isinstance(tree, exp.Values) else tree, catalog=_KnownRelations(found)
+        _select_values(tree) if isinstance(tree, exp.Values) else tree, catalog=KnownRelations(found)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownRelations:
-    """The relations that a view reads, as it knows them."""
-
-    found: Mapping[tuple[str | None, str], Sequence[BoundColumn] | None]
-
-    def columns(self, schema: str | None, name: str) -> Columns:
-        return self.found.get((schema, name))
-
-    def user_type(self, schema: str | None, name: str) -> BoundType | None:
-        return None
-
-    def enum_name(self, number: int) -> str:
-        return str(number)
 
 
 def _relations(view: View, port: TransactionPort) -> _Relations:
@@ -196,7 +179,7 @@ def resolve_view(before: View | None, after: View, port: TransactionPort, duck: 
 def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[SqlType, ...]:
     (raw,) = split_script(view.query)
     known = {(schema, name): columns for schema, name, columns in _relations(view, port)}
-    columns = bind_tree(fold_names(parse_tree(raw)), _KnownRelations(known)).columns
+    columns = bind_tree(fold_names(parse_tree(raw)), KnownRelations(known)).columns
     if columns is None or len(columns) != len(found):
         return tuple(column_type(name) for name in found)
     types = [fitting_type(column.type, name, column_type(name)) for column, name in zip(columns, found, strict=True)]

@@ -6,6 +6,8 @@ from sqlglot import exp
 
 # Key of `meta` for a reference to rows that the statement passes in, rather than to a table of the catalog.
 GIVEN = "given"
+# The schema of such rows. No statement can contain a NUL.
+GIVEN_SCHEMA = "\x00given"
 # The same of a table that is read with its hidden columns: DML marks its target so.
 WITH_HIDDEN = "with_hidden"
 

@@ -16,6 +16,9 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.sql.bind.output_names import output_names
+from seachange.sql.bind.scope import BoundColumn
+from seachange.sql.bind.types import BIGINT
+from seachange.sql.compile.bound_catalog import KnownRelations, relation_columns
 from seachange.sql.compile.keys import plain_column
 from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.template import Template, compile_template
@@ -25,10 +28,11 @@ from seachange.sql.duck.returned_rows import given_field
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, Row, duck_column, table_column
 from seachange.sql.query.query import bind_query
-from seachange.sql.query.result_columns import find_origin
-from seachange.sql.text.scope import GIVEN
+from seachange.sql.query.result_columns import column_types, find_origin
+from seachange.sql.text.scope import GIVEN, GIVEN_SCHEMA
 from seachange.storage.arrow import arrow_type
 from seachange.storage.small_arrays import array_of
+from seachange.values.types import SqlType
 
 _CHANGED = "changed"
 
@@ -75,7 +79,7 @@ class Returning:
         self._items = [self._item(node, str(name)) for node, name in zip(expressions, names, strict=True)]
         self._template: Template | None = None
         if self._computed:
-            self._template = _compile_over_rows(self._computed, target)
+            self._template = _compile_over_rows(self._computed, table, target)
         self.parameters = self._template.parameters if self._template is not None else ()
 
     def _item(self, node: exp.Expr, name: str) -> _Item:
@@ -114,12 +118,15 @@ class Returning:
         port.rights.check_access(self._table, "SELECT")
         known = known or Known()
         types: Sequence[str] = ()
+        found: Sequence[SqlType | None] = ()
         computed: Sequence[Row] = ()
         if self._template is not None:
             given = {_CHANGED: rows_as_arrow(self._table, rows, port)}
             answer = duck.rows(bind_query(self._template, port, values, given))
-            types, computed = answer.types[1:], [row[1:] for row in sorted(answer.rows, key=lambda row: row[0])]
-        columns = tuple(_described(item, known.types, types) for item in self._items)
+            types = answer.types[1:]
+            found = column_types(self._template, answer.types)[1:]
+            computed = [row[1:] for row in sorted(answer.rows, key=lambda row: row[0])]
+        columns = tuple(_described(item, known.types, types, found) for item in self._items)
         picked = [
             tuple([sources[item.source][item.position] for item in self._items])
             for sources in (
@@ -130,12 +137,15 @@ class Returning:
         return Result(tag, columns, picked, len(rows))
 
 
-def _described(item: _Item, known: Sequence[str], computed: Sequence[str]) -> ResultColumn:
+def _described(
+    item: _Item, known: Sequence[str], computed: Sequence[str], found: Sequence[SqlType | None]
+) -> ResultColumn:
     if item.source == "row":
         return item.column
     types = known if item.source == "known" else computed
+    type_ = found[item.position] if item.source == "computed" and found else None
     # No row was found, so the type is not known.
-    return duck_column(item.column.name, types[item.position] if types else "VARCHAR")
+    return duck_column(item.column.name, types[item.position] if types else "VARCHAR", type_)
 
 
 def _expand_stars(nodes: Sequence[exp.Expr], table: Table, target: DmlTarget, joined: bool) -> list[exp.Expr]:
@@ -181,10 +191,12 @@ def given_table(name: str, alias: str) -> exp.Table:
 ORDINAL = "seachange ordinal"
 
 
-def _compile_over_rows(expressions: list[exp.Expr], target: DmlTarget) -> Template:
+def _compile_over_rows(expressions: list[exp.Expr], table: Table, target: DmlTarget) -> Template:
     ordinal = exp.column(ORDINAL, table=target.alias, quoted=True)
     source = given_table(_CHANGED, target.alias)
-    return compile_template(exp.Select(expressions=[ordinal, *expressions], from_=exp.From(this=source)))
+    query = exp.Select(expressions=[ordinal, *expressions], from_=exp.From(this=source))
+    columns = [BoundColumn(ORDINAL, BIGINT), *(relation_columns(table) or ())]
+    return compile_template(query, catalog=KnownRelations({(GIVEN_SCHEMA, _CHANGED): columns}))
 
 
 def rows_as_arrow(table: Table, rows: Sequence[Row], port: TransactionPort) -> pa.Table:
