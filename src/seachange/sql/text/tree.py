@@ -48,11 +48,12 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
         _name_networks(tree)
     tree = _take_out_of_documents(_built_in(tree))
     if overriding is not None:
-        if isinstance(tree, exp.Merge):
-            raise errors.FeatureNotSupported(feature="OVERRIDING in MERGE", instead="Leave the column out.")
-        if not isinstance(tree, exp.Insert):
+        inserts = list(tree.find_all(exp.Insert))
+        if not inserts:
             raise errors.SyntaxProblem(detail='at or near "overriding"')
-        tree.meta[OVERRIDING] = overriding
+        if len(inserts) > 1:
+            raise errors.FeatureNotSupported(feature="OVERRIDING beside another INSERT", instead="Separate them.")
+        inserts[0].meta[OVERRIDING] = overriding
     return tree
 
 

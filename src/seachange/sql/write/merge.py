@@ -24,6 +24,7 @@ from seachange.sql.port.result import Result
 from seachange.sql.query.plan import CompilePlan, StatementPlan, is_same_table
 from seachange.sql.query.query import SharedRows, count_parameters
 from seachange.sql.text.scope import WITH_HIDDEN
+from seachange.sql.text.tree import OVERRIDING
 from seachange.sql.write.returning import given_table
 
 _FOUND: Final = "merged"
@@ -184,7 +185,10 @@ def _insert(
     into.set("alias", None)
     into = exp.Schema(this=into, expressions=[name for place, name in enumerate(named) if place not in defaults])
     query = exp.Select(expressions=given, from_=exp.From(this=rows), where=exp.Where(this=is_chosen))
-    return exp.Insert(this=into, expression=query)
+    made = exp.Insert(this=into, expression=query)
+    if OVERRIDING in action.meta:
+        made.meta[OVERRIDING] = action.meta[OVERRIDING]
+    return made
 
 
 def is_nothing(when: exp.When) -> bool:
