@@ -255,6 +255,9 @@ def _network_macros() -> Iterator[tuple[str, str]]:
 # Functions that depend on the types of their arguments, or combine DuckDB's own, with their definitions.
 _MACROS: Final[dict[str, str]] = {
     **_read_macros(),
+    PREFIX + "to_char_of_moment": f"(x, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f)",
+    PREFIX + "to_char_of_interval": f"(x, f) AS {PREFIX}write_interval({interval_text('x')}, f)",
+    PREFIX + "to_char_of_number": f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
     PREFIX + "to_char": f"(x TIMESTAMP, f) AS {PREFIX}write_moment(x, f),"
     f"(x DATE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
     f"(x TIMESTAMP WITH TIME ZONE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"

@@ -18,7 +18,7 @@ from seachange.sql.bind.calls import arguments
 from seachange.sql.bind.expressions import Expressions, Operation
 from seachange.sql.bind.sorting import ORDER_BY
 from seachange.sql.bind.types import BoundType
-from seachange.sql.translate.mapped.trees import IS_BYTES, IS_JSON, call, number
+from seachange.sql.translate.mapped.trees import IS_BYTES, IS_JSON, IS_MOMENT, call, number
 from seachange.storage.duck import AS_SPAN
 from seachange.storage.duck_functions import PREFIX
 from seachange.values.types import SqlType
@@ -29,7 +29,9 @@ OPERATION: Final = "operation"
 BECOMES: Final = "becomes"
 ROW: Final = "row"
 _SPECIAL: Final = frozenset({"jsonb", "json", "bpchar", "interval", "bytea", "int2"})
-_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone", "round", "substring"})
+_ALWAYS: Final = frozenset({"||", "<<", ">>", "timezone", "round", "substring", "to_char", "date_trunc"})
+# What to_char is of, by the categories of types.
+_WRITTEN: Final = {"D": "moment", "T": "interval", "N": "number"}
 _BINARY: Final = frozenset({"float4", "float8"})
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 _INTERVAL: Final = exp.DataType.build("INTERVAL", dialect="duckdb")
@@ -287,8 +289,14 @@ def _at_zone(node: exp.Expr, operation: Operation) -> exp.Expr | None:
 def _truncate(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     """A time of day is truncated as an interval."""
     given = operation.given[1] if len(operation.given) > 1 else None
-    if given is not None and given.name == "time" and isinstance(node, exp.TimestampTrunc):
+    if given is None or not isinstance(node, exp.TimestampTrunc):
+        return None
+    if given.name == "time":
         node.set("this", call(AS_SPAN, node.this))
+    elif given.category == "D" and node.find_ancestor(exp.Lateral) is not None:
+        moment = exp.cast(node.this.copy(), _written(given.declared) if given.name != "date" else exp.DType.TIMESTAMPTZ)
+        moment.meta[IS_MOMENT] = True
+        node.set("this", moment)
     return None
 
 
@@ -298,6 +306,15 @@ def _round(node: exp.Expr, operation: Operation) -> exp.Expr | None:
     if len(operation.given) > 1 or given is None or given.name not in _BINARY:
         return None
     return call("round_even", node.this, number(0))
+
+
+def _write(node: exp.Expr, operation: Operation) -> exp.Expr | None:
+    """In a lateral query DuckDB finds no macro by the types of its arguments."""
+    given = operation.given[0]
+    if given is None or node.find_ancestor(exp.Lateral) is None:
+        return None
+    kind = _WRITTEN.get(given.category)
+    return call(f"{PREFIX}to_char_of_{kind}", *arguments(node)) if kind is not None else None
 
 
 def _search(node: exp.Expr, operation: Operation) -> exp.Expr | None:
@@ -346,6 +363,7 @@ _BY_OPERATOR: Final[Mapping[str, _Translate]] = {
     "generate_series": _step,
     "round": _round,
     "substring": _search,
+    "to_char": _write,
     "string_agg": _join,
     **dict.fromkeys(("enum_first", "enum_last", "enum_range"), _enumerate),
     ORDER_BY: _sort,

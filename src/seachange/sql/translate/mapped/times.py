@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.bind.names import function_name
-from seachange.sql.translate.mapped.trees import Rewrite, arguments, call, our
+from seachange.sql.translate.mapped.trees import IS_MOMENT, Rewrite, arguments, call, our
 from seachange.storage.duck_functions import PREFIX
 
 _FRACTIONS: Final = {"SECOND": 1_000_000, "SECONDS": 1_000_000, "MILLISECOND": 1_000, "MILLISECONDS": 1_000}
@@ -63,7 +63,8 @@ def _truncate(node: exp.Func) -> exp.Expr:
 
 
 def _truncated(unit: str, moment: exp.Expr) -> exp.Expr:
-    return call(PREFIX + "truncated", exp.Literal.string(unit), moment)
+    name = "date_trunc" if moment.meta_get(IS_MOMENT) else PREFIX + "truncated"
+    return call(name, exp.Literal.string(unit), moment)
 
 
 def _at_zone(node: exp.Func) -> exp.Expr:

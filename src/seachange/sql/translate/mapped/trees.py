@@ -18,6 +18,9 @@ IS_JSON: Final = "json"
 # That of one that gives bytes.
 IS_BYTES: Final = "bytes"
 
+# That of one that gives a timestamp, which is truncated as it is.
+IS_MOMENT: Final = "moment"
+
 # What functions of ours that stand for one of PostgreSQL, with the same arguments, are called there.
 FUNCTION_NAMES: Final = {
     "format": "format",
