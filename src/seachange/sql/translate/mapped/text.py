@@ -150,9 +150,11 @@ def _string_to_array(node: exp.Func) -> exp.Expr:
         return call("string_split", text, exp.Literal.string(""))
     split: exp.Expr = call("string_split", text, separator)
     if not (isinstance(separator, exp.Literal) and separator.name):
-        # An empty separator splits nothing.
-        whole = call("list_value", text)
-        split = exp.case().when(exp.EQ(this=separator.copy(), expression=exp.Literal.string("")), whole).else_(split)
+        # An empty separator splits nothing, and NULL the characters.
+        whole, characters = call("list_value", text), call("string_split", text, exp.Literal.string(""))
+        is_empty = exp.EQ(this=separator.copy(), expression=exp.Literal.string(""))
+        unknown = exp.Is(this=exp.paren(separator.copy()), expression=exp.null())
+        split = exp.case().when(is_empty, whole).when(unknown, characters).else_(split)
     if null is not None:
         split = call(PREFIX + "without_null", split, null)
     empty = exp.cast(exp.Array(expressions=[]), exp.DataType.build("TEXT[]", dialect="postgres"))
