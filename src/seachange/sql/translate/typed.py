@@ -327,7 +327,7 @@ def _search(node: exp.Expr, operation: Operation) -> exp.Expr | None:
 
 
 def _step(node: exp.Expr, operation: Operation) -> exp.Expr | None:
-    """A series of moments is told by its step."""
+    """Whether a series is one of moments follows from its step."""
     step, given = node.args.get("step"), operation.given[-1]
     if isinstance(step, exp.Column | exp.Func) and given is not None and given.name == "interval":
         node.set("step", exp.cast(step.copy(), _INTERVAL.copy()))
