@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from seachange.runtime.memory_wall import MemoryWall
-from seachange.runtime.threads import start_thread, starting_threads
+from seachange.runtime.threads import ThreadPool, start_thread, starting_threads
 from tests.support.no_threads import no_threads
 
 
@@ -47,5 +47,9 @@ def test_limit_that_begins_or_ends_meanwhile_is_kept():
 def test_thread_that_the_system_refuses_is_missing_memory():
     with no_threads(), pytest.raises(MemoryError):
         start_thread(threading.Thread(target=print))
+    with ThreadPool(1) as pool:
+        with no_threads(), pytest.raises(MemoryError):
+            pool.submit(print)
+        assert pool.submit(lambda: 1).result() == 1
     with pytest.raises(RuntimeError, match="another reason"), starting_threads():
         raise RuntimeError("another reason")

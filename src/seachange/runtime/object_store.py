@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,6 +26,7 @@ from seachange import errors
 from seachange.runtime.aws_profile import credential_provider, profile_options
 from seachange.runtime.checksum import new_digest
 from seachange.runtime.interruption import check_interrupt
+from seachange.runtime.threads import ThreadPool
 
 T = TypeVar("T")
 # The attribute of an object with its checksum: letters and digits only, as every store allows them.
@@ -216,7 +216,7 @@ class ObjectStore:
                 obstore.delete(self._store, list(names))
             except FileNotFoundError:
                 # Azure reports missing objects and may have left others.
-                with ThreadPoolExecutor(_DELETIONS, "seachange-delete") as pool:
+                with ThreadPool(_DELETIONS, "seachange-delete") as pool:
                     for _ in pool.map(self._delete_one, names):
                         pass
 

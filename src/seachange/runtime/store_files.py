@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, wait
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from seachange.runtime.object_store import ObjectStore
 from seachange.runtime.permissions import create_file
 from seachange.runtime.ranged_file import RangeCache, RangedFile
 from seachange.runtime.segment_cache import SegmentCache
+from seachange.runtime.threads import ThreadPool
 
 _DOWNLOADS = 8
 # An interruption is noticed after this time.
@@ -232,7 +233,7 @@ class StoreFiles:
     def _obtain_all(self, files: Sequence[StoredFile]) -> None:
         """Several at a time. A statement that is interrupted does not wait for the requests that are under way."""
         ended = threading.Event()
-        pool = ThreadPoolExecutor(min(_DOWNLOADS, len(files)), "seachange-download")
+        pool = ThreadPool(min(_DOWNLOADS, len(files)), "seachange-download")
         try:
             obtained = [pool.submit(self._obtain_until, ended, file) for file in files]
             while not _are_done(obtained):

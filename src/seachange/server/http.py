@@ -10,12 +10,12 @@ import asyncio
 import json
 import ssl
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
 
 from seachange import errors
 from seachange.engine.node.node import Node
+from seachange.runtime.threads import ThreadPool
 from seachange.server.console.pages import ROOT as CONSOLE
 from seachange.server.console.pages import ConsolePages
 from seachange.server.http_message import JSON, HttpRequest, HttpResponse, read_head
@@ -36,7 +36,7 @@ class Monitor:
     def __init__(self, node: Node, server: Server) -> None:
         self._node = node
         self._server = server
-        self._asking = ThreadPoolExecutor(1, "seachange-http")
+        self._asking = ThreadPool(1, "seachange-http")
         self._iceberg = IcebergPages(node, server.auth_config, server.throttle)
         self._console = ConsolePages(node, server.auth_config, server.throttle)
         self._listener: asyncio.Server | None = None

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import parse_qsl
@@ -20,6 +19,7 @@ from urllib.parse import parse_qsl
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.threads import ThreadPool
 from seachange.server.http_message import HttpRequest, HttpResponse, json_response
 from seachange.server.iceberg_catalog import IcebergCatalog, RequestRefused, problem
 from seachange.server.limits import REFUSAL_SECONDS, Throttle
@@ -41,7 +41,7 @@ class IcebergPages:
         self._auth_config = auth_config
         self._throttle = throttle
         self._tokens = Tokens(auth_config, SYSTEM_CLOCK)
-        self._threads = ThreadPoolExecutor(_THREADS, "seachange-iceberg")
+        self._threads = ThreadPool(_THREADS, "seachange-iceberg")
 
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)

@@ -16,6 +16,7 @@ from typing import Final
 
 import duckdb
 
+from seachange.runtime.threads import starting_threads
 from seachange.values.format_text import quote_literal
 
 # An idle instance takes about 5 MB; a process keeps no more than it has used at a time.
@@ -35,14 +36,16 @@ class InstanceDesign:
 
     def open(self) -> duckdb.DuckDBPyConnection:
         config: Mapping[str, str | bool | int | float | list[str]] = dict(self.config)
-        connection = duckdb.connect(":memory:", config=dict(config))
-        try:
-            for statement in self.statements:
-                connection.execute(statement)
-        except duckdb.Error:
-            connection.close()
-            raise
-        return connection
+        # DuckDB starts threads, and ends the process if it finds no memory for what they need.
+        with starting_threads():
+            connection = duckdb.connect(":memory:", config=dict(config))
+            try:
+                for statement in self.statements:
+                    connection.execute(statement)
+            except duckdb.Error:
+                connection.close()
+                raise
+            return connection
 
 
 class DuckInstances:

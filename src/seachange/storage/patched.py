@@ -14,7 +14,6 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
+from seachange.runtime.threads import ThreadPool
 from seachange.storage.segment_footer import segment_name
 from seachange.storage.segment_reader import reading
 
@@ -70,7 +70,7 @@ class PatchedColumns:
         """The remaining rows of these columns for each file, in file order."""
         found = [self._find(file, schema.names) for file in files]
         incomplete = [number for number, columns in enumerate(found) if len(columns) < len(schema.names)]
-        with ThreadPoolExecutor(os.cpu_count()) if incomplete else nullcontext() as pool:
+        with ThreadPool(os.cpu_count()) if incomplete else nullcontext() as pool:
             read = pool.map(lambda n: self._read(files[n], schema, found[n]), incomplete) if pool else ()
             for number, columns in zip(incomplete, read, strict=True):
                 found[number] |= columns

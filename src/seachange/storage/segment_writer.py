@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.checksum import checksum_of
 from seachange.runtime.filesystem import FileSystem
+from seachange.runtime.threads import ThreadPool
 from seachange.storage import segment_footer
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.keys import Key, KeyCodec
@@ -69,7 +70,7 @@ class SegmentWriter:
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         pending: list[Future[Segment]] = []
         started: list[SegmentId] = []
-        with ThreadPoolExecutor(_WRITERS, "segment-writer") as pool:
+        with ThreadPool(_WRITERS, "segment-writer") as pool:
             try:
                 for table in self._cut(batches):
                     # One segment per writer is being written while the next is produced; no more are held in memory.

@@ -7,7 +7,7 @@ the same rows. So an executor may fail, be killed, or run a task again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from seachange.pipeline.kernels.merge import RANGE_ROWS_MAX
 from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
 from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.runtime.process import give_way
-from seachange.runtime.threads import starting_threads
+from seachange.runtime.threads import ThreadPool
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -100,15 +100,14 @@ class LocalExecutor:
         return self.fixed
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
-        with ThreadPoolExecutor(1, "seachange-task", give_way) as pool:
+        with ThreadPool(1, "seachange-task", give_way) as pool:
             for number, task in enumerate(tasks):
                 self.kernel_context.interrupts.check()
                 self.kernel_context.throttling.wait_for_foreground(partial(self.on_progress, 0))
                 self.kernel_context.throttling.admit(task.read_bytes, task.write_bytes)
                 meter = ProgressMeter(task.steps)
                 with self.watch(meter):
-                    with starting_threads():
-                        future = pool.submit(task.run, replace(self.kernel_context, meter=meter))
+                    future = pool.submit(task.run, replace(self.kernel_context, meter=meter))
                     self._wait_for(future, meter, rows[number] if rows else 0)
                     result = future.result()
                 done(number, result)

@@ -33,6 +33,7 @@ from seachange.pipeline.spark.packed_task import Outcome, load_kernels, run_assi
 from seachange.pipeline.spark_options import SparkOptions, configuration
 from seachange.runtime.permissions import create_file, create_folder
 from seachange.runtime.process import give_way
+from seachange.runtime.threads import start_thread
 
 _JAVA = "Install Java 17 or newer and set JAVA_HOME, or leave seachange.local_rows unset to work in-process."
 _END_SECONDS = 10
@@ -200,7 +201,7 @@ class SparkHost:
                 return
             self._problem = None
             self._starting = threading.Thread(target=self._start, args=(options,), name="spark-start", daemon=True)
-            self._starting.start()
+            start_thread(self._starting)
 
     def _acquire(self, options: SparkOptions, on_wait: Callable[[], None]) -> AnyApplication:
         while True:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
 from seachange.pipeline.spark.host import AnyApplication
 from seachange.pipeline.spark.packed_task import VERSIONS, Again, Failed, Finished, Outcome, PackedTask, Site, Trace
 from seachange.pipeline.spark.progress_file import read_signs, sign_of
+from seachange.runtime.threads import ThreadPool
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.spill import temporary_folder
 
@@ -86,7 +87,7 @@ class SparkExecutor:
         with (
             temporary_folder(self.kernel_context.spill) as signs,
             self.application.group() as group,
-            ThreadPoolExecutor(sent_max, "spark-task") as pool,
+            ThreadPool(sent_max, "spark-task") as pool,
         ):
             task_run = _TaskRun(self, sent_max, pool, group, tasks, done, rows, signs, self.application.speculates)
             try:
@@ -105,7 +106,7 @@ class _TaskRun:
 
     executor: SparkExecutor
     sent_max: int
-    pool: ThreadPoolExecutor
+    pool: ThreadPool
     group: str
     tasks: Sequence[Task[Any]]
     done: Callable[[int, Any], None]

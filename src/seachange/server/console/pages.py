@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -21,6 +20,7 @@ from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.threads import ThreadPool
 from seachange.server.console.access import (
     SECURITY_HEADERS,
     clear_cookie,
@@ -72,7 +72,7 @@ class ConsolePages:
         self._tokens = Tokens(auth_config, SYSTEM_CLOCK, "console")
         self._runs = ConsoleRuns(node)
         self._load = LoadHistory(node.parts.meters)
-        self._threads = ThreadPoolExecutor(_THREADS, "seachange-console")
+        self._threads = ThreadPool(_THREADS, "seachange-console")
         # The requests of open pages.
         self._streams: set[asyncio.Task[Any]] = set()
         self._sampling: asyncio.Task[None] | None = None

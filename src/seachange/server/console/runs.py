@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
+from seachange.runtime.threads import ThreadPool
 from seachange.server.console.result_json import result_json
 from seachange.server.console.views import APPLICATION, EXPLANATIONS, ConsoleQuery
 
@@ -46,7 +47,7 @@ class ConsoleRuns:
         self._node = node
         self._lock = threading.Lock()
         self._running: set[Session] = set()
-        self._changes = ThreadPoolExecutor(_CHANGES_MAX, "seachange-console-change")
+        self._changes = ThreadPool(_CHANGES_MAX, "seachange-console-change")
         self._kept: deque[ConsoleChange] = deque(maxlen=_KEPT_MAX)
 
     def close(self) -> None:
