@@ -441,3 +441,21 @@ def test_table_goes_although_its_columns_were_converted_there_and_back(session: 
         session.execute(f"revert change {id_}")
     assert refuse(session, "select * from made", errors.Error).sqlstate == "42P01"
     assert inspect(node) == []
+
+
+def test_index_goes_after_its_column_has_come_back_twice(session: Session, node: Node):
+    made = change(session, "create index alone_v on alone (v)")
+    for _ in range(2):
+        session.execute(f"revert change {change(session, 'alter table alone drop column v')}")
+    session.execute(f"revert change {made}")
+    assert ask(session, "select indexname from pg_indexes where tablename = 'alone'") == [("alone_pkey",)]
+    assert inspect(node) == []
+
+
+def test_type_goes_back_after_its_column_has_come_back(session: Session):
+    made = change(
+        session, "alter table alone alter column v type text using (v || '!') down using (replace(v, '!', ''))"
+    )
+    session.execute(f"revert change {change(session, 'alter table alone drop column v')}")
+    session.execute(f"revert change {made}")
+    assert ask(session, "select v from alone where id = 3") == [("v3",)]

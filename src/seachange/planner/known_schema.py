@@ -45,8 +45,15 @@ class PastChange:
     refills: bool = False
 
     @property
+    def reverts(self) -> int | None:
+        """The change that it has reverted."""
+        words = self.statement.lower().split()
+        is_revert = words[:2] == ["revert", "change"] and len(words) > 2 and words[2].isdigit()
+        return int(words[2]) if is_revert else None
+
+    @property
     def is_revert(self) -> bool:
-        return self.statement.lower().startswith("revert change")
+        return self.reverts is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,8 @@ def compile_derivation(table: Table) -> Derivation | None:
 
     places = list(enumerate(table.columns))
     items = [item(p, c.conversion, c.type, c) for p, c in places if c.conversion is not None]
-    items += [item(p, c.completed, c.type) for p, c in places if c.completed is not None]
+    completed = ((p, c, c.completed) for p, c in places if c.completed is not None)
+    items += [item(p, e, c.type) for p, c, e in completed if table.column_by_id.keys() >= set(e.columns)]
     items += [
         item(p, c.generated, c.type, c if c.state is not State.PUBLIC else None)
         for p, c in places

@@ -162,14 +162,14 @@ def _values(
         f" AS {new_name(c.id)}"
         for c in columns
     )
-    since = ", ".join(f"{_since(c)} AS since{c.id}" for c in columns)
+    since = ", ".join(f"{_since(c, table)} AS since{c.id}" for c in columns)
     rows = f"SELECT *, {since} FROM (SELECT {held} FROM ({now.sql}))"  # noqa: S608 - named by id
     return f"SELECT {olds}, {values} FROM ({rows}) r LEFT JOIN ({past.sql}) o ON {same}", (now, past)  # noqa: S608
 
 
-def _since(column: Column) -> str:
+def _since(column: Column, table: Table) -> str:
     """The value of a row that was not there then."""
-    if column.up is not None:
+    if column.up is not None and table.column_by_id.keys() >= set(column.up.columns):
         return as_assigned(column.up, column.type)
     if column.default is not None and is_constant(column.default):
         return literal(column.type, constant_value(column.type, column.default))

@@ -23,7 +23,6 @@ from seachange.planner.builders.substitution import Place, Substitution
 from seachange.planner.elements.registry import SPECS
 from seachange.planner.known_schema import PastChange
 from seachange.planner.object_parts import decompose
-from seachange.values.types import SqlType
 
 Parts = Mapping[Element, State]
 # What an element is one of: there is one element of its kind for each of these.
@@ -104,11 +103,11 @@ def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedPar
     rules: dict[tuple[TableId, ConstraintId], ConstraintId] = {}
     steps = [(parts.went, parts.came) for parts in known]
     # The first part of a revert has written it again, too.
-    newest = {e: s for parts in known for e, s in parts.came.items() if e not in now}
+    newest = [{e: s for e, s in parts.came.items() if e not in now} for parts in known]
     # So does a revert of what had taken it away, but not another change that has made the same again.
     made = {e for parts in known if not parts.change.is_revert for e in parts.came}
     there = {e: s for e, s in now.items() if e not in made}
-    for then, later in (*steps, (newest, there)):
+    for then, later in (*steps, *((parts, there) for parts in newest)):
         step = Substitution()
         step.find_counterparts(then, later)
         last = {old: step.indexes.get(new, new) for old, new in last.items()} | step.indexes
@@ -119,22 +118,24 @@ def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedPar
 
 def _columns_again(known: Sequence[ChangedParts]) -> dict[Place, ColumnId]:
     """By columns that went, the one that has come in its place with the revert of that change."""
-    names: dict[tuple[TableId, str], list[ColumnId]] = {}
-    types: set[tuple[TableId, ColumnId, SqlType]] = set()
+    by_id = {parts.change.id: parts for parts in known}
     found: dict[Place, ColumnId] = {}
     for parts in known:
-        for name in [e for e in parts.went if isinstance(e, elements.ColumnName)]:
-            names.setdefault((name.table_id, name.name), []).append(name.column_id)
+        reverted = by_id.get(parts.change.reverts) if parts.change.reverts is not None else None
+        if reverted is None:
+            continue
+        went = [e for e in (*reverted.went, *parts.went) if isinstance(e, elements.ColumnName)]
+        names = {(e.table_id, e.column_id): e.name for e in went}
+        lost = [e for e in reverted.went if isinstance(e, elements.ColumnType)]
         given = {(e.table_id, e.column_id): e.type for e in parts.came if isinstance(e, elements.ColumnType)}
-        for name in [e for e in parts.came if isinstance(e, elements.ColumnName) and parts.change.is_revert]:
-            table_id, new = name.table_id, name.column_id
-            for old in names.get((table_id, name.name), []):
-                if old != new and (table_id, old, given.get((table_id, new))) in types:
-                    found = {
-                        of: new if (of[0], known_as) == (table_id, old) else known_as for of, known_as in found.items()
-                    }
-                    found[table_id, old] = new
-        types |= {(e.table_id, e.column_id, e.type) for e in parts.went if isinstance(e, elements.ColumnType)}
+        for name in [e for e in parts.came if isinstance(e, elements.ColumnName)]:
+            place = (name.table_id, name.column_id)
+            for old in [
+                (e.table_id, e.column_id) for e in lost if (e.table_id, e.type) == (place[0], given.get(place))
+            ]:
+                if old != place and names.get(old) == name.name:
+                    found = {of: place[1] if (of[0], known_as) == old else known_as for of, known_as in found.items()}
+                    found[old] = place[1]
     return found
 
 

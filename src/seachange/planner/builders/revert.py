@@ -317,9 +317,7 @@ def _add_column(
     assert isinstance(key, Table)
     if not change.is_double and past_key(key, then) is None:
         _refuse(change, _OTHER_KEY)
-    known = {each.column_id for each in draft.select(elements.ColumnName, table_id=table_id)}
-    own = column.up if column.up is not None and known.issuperset(column.up.columns) else None
-    up = since.get(column.column_place, own)
+    up = since.get(column.column_place, column.up)
     behind = _find_place(draft, column, then, reversal, now)
     draft.add(elements.RestoredColumn(table_id, column_id, change.id - 1, up, behind))
 
