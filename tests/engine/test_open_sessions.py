@@ -23,6 +23,8 @@ class Kept:
     def interrupt(self) -> None:
         self.interrupts += 1
 
+    def tell(self, notice: str) -> None: ...
+
     def terminate(self, problem: errors.Error) -> None:
         self.problems.append(problem)
 

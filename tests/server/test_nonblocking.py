@@ -117,7 +117,7 @@ def test_non_blocking_mode_never_waits():
 
 
 def test_every_piece_of_work_has_a_thread_of_its_own():
-    executor = WorkerThreads("test")
+    executor = WorkerThreads("test", lambda problem: None)
     together = threading.Barrier(8)
     for _ in range(3):
         for _ in range(7):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from seachange.changer.job import Job, StageDone, job_change, read_job, written
-from seachange.changer.ports import Changes, Lost, Pipeline
+from seachange.changer.ports import SPARK_START, Changes, Lost, Pipeline
 from seachange.model.change.work import UnitDone
 from seachange.model.jobs import JobRequest
 from seachange.planner.stages import Phase
@@ -105,7 +105,7 @@ class JobLog:
         event = ""
         if not before.waiting.startswith(SPACE) and bool(before.waiting) != bool(self._pipeline.waiting):
             job = replace(job, waiting=self._pipeline.waiting)
-            event = f"backs off: {job.waiting}" if job.waiting else _continuation(before)
+            event = _interruption(job) if job.waiting else _continuation(before)
         if job != before:
             job = self.record(job, event)
         self._on_update(job)
@@ -124,8 +124,14 @@ class JobLog:
         )
 
 
+def _interruption(job: Job) -> str:
+    return f"waits for {job.waiting}" if job.waiting == SPARK_START else f"backs off: {job.waiting}"
+
+
 def _continuation(job: Job) -> str:
     """The event of a job that continues."""
     if not job.waiting:
         return ""
+    if job.waiting == SPARK_START:
+        return "Spark has started"
     return "has disk space again" if job.waiting.startswith(SPACE) else "no longer backs off"

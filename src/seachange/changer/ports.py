@@ -14,6 +14,9 @@ from seachange.model.change_history import ChangeRecord
 from seachange.model.ids import DescriptorId, Epoch, IndexId, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
 
+# What a job waits for while its Spark application is being started.
+SPARK_START = "Spark to start"
+
 
 class Lost(Exception):
     """Another runner, or another change, was faster: nothing was written."""

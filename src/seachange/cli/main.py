@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backup": ("seachange.cli.backup", "back up a database while it is in use"),
     "restore": ("seachange.cli.restore", "create a database from a backup"),
     "copy": ("seachange.cli.copy", "move a database to another folder or object store"),
+    "plan": ("seachange.cli.plan", "judge migrations before they are run"),
     "replay": ("seachange.cli.replay", "replay a history of migrations under concurrent writes"),
     "verify": ("seachange.cli.verify", "check the protocol of schema changes itself"),
 }

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
+import seachange
 from seachange.cli.database import add_database_options, location_of, report_error, restrict_access
+from seachange.cli.log_options import add_log_options, open_log
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.errors import Error
@@ -75,6 +77,8 @@ class Ending:
 
     def leave(self, node: Node) -> NoReturn:
         """Ends the process while statements or jobs are still running."""
+        node.parts.log.warning("node exits with work that did not stop", node=node.name)
+        node.parts.log.close()
         print(f"node {node.name} exits with work that did not stop", file=sys.stderr)
         with suppress(Error):
             self._run(node.abandon)
@@ -105,6 +109,7 @@ class Ending:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
+    add_log_options(parser)
     parser.add_argument("--listen", type=_address, default=_LISTEN, metavar="HOST:PORT", help=f"default: {_LISTEN}")
     parser.add_argument(
         "--http",
@@ -151,7 +156,9 @@ def run(arguments: argparse.Namespace) -> int:
         tls = load_context(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None else None
         location = location_of(arguments)
         restrict_access(location.local, arguments.group_access)
+        log = open_log(arguments)
         node = open_node(location, arguments.catalog, arguments.node)
+        node.parts.log = log
         try:
             auth_config = AuthConfig({}, trust=True, secret=node.parts.shared_secret())
             if not arguments.trust:
@@ -165,6 +172,7 @@ def run(arguments: argparse.Namespace) -> int:
             node.close()
             raise
         ending.close(node)
+        log.close()
     except Error as error:
         report_error(error)
         return 1
@@ -185,10 +193,12 @@ async def _serve(
     node.jobs.takes_up = True
     node.jobs.wake()
     freeze_loaded()
+    node.parts.log.info("node ready", node=node.name, listen=f"{options.host}:{port}", version=seachange.__version__)
     print(f"node {node.name} is ready on {options.host}:{port}", flush=True)
     print(watched, flush=True)
     await ended.wait()
     ending.begin()
+    node.parts.log.info("node stops", node=node.name)
     print(f"node {node.name} stops", flush=True)
     if not await server.stop():
         ending.leave(node)

@@ -10,6 +10,7 @@ from types import FrameType
 
 from seachange.changer.job import Job
 from seachange.cli.database import add_database_options, location_of, open_database, report_error, restrict_access
+from seachange.cli.log_options import add_log_options, open_log
 from seachange.engine.jobs.spark_pipeline import warm_spark
 from seachange.engine.session.job_session import describe
 from seachange.errors import Error
@@ -24,6 +25,7 @@ EXAMPLES = """examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
+    add_log_options(parser)
     parser.add_argument("--warm", action="store_true", help="start Spark before taking jobs")
 
 
@@ -37,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
         signal.signal(number, end)
     try:
         restrict_access(location_of(arguments).local)
+        log = open_log(arguments)
         with open_database(arguments) as node:
+            node.parts.log = log
             node.jobs.on_update = _print
             # Jobs that arrive while Spark starts are left to workers that have it.
             node.jobs.takes_up = False
@@ -53,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if ended.wait(_LOOK_SECONDS):
                     break
             print(f"worker {node.name} stops", flush=True)
+        log.close()
     except Error as error:
         report_error(error)
         return 1

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Self
 
 from seachange.errors.places import ErrorPlace
+
+# The fields of messages that name objects of the schema, or count and measure something.
+_NAMING = frozenset(
+    {
+        *("action", "bytes", "catalog", "column", "command", "constraint", "count", "count_max", "feature", "file"),
+        *("folder", "free", "id", "job", "kind", "layout", "maximum", "minimum", "ms", "name", "needed", "node"),
+        *("owner", "parent", "path", "privilege", "process", "relation", "release", "role", "seq", "snapshot"),
+        *("status", "table", "type", "user", "version"),
+    }
+)
+# The classes of errors whose free text is about values, or may be.
+_ABOUT_VALUES = ("22", "23", "XX")
+_QUOTED = re.compile(r"""\$\w*\$.*|"[^"]*"?|'[^']*'?|\([^()]*\)|[-+]?\b[0-9][\w.:-]*""", re.DOTALL)
 
 
 class Warning(Exception):  # noqa: A001 - the name is PEP 249's
@@ -35,6 +49,13 @@ class Error(Exception):
         """The same error with its place in the statement; one that it has already is more exact."""
         self.place = self.place or place
         return self
+
+    def without_values(self) -> str:
+        """The message with a ? in the place of everything that may be a value of a row or a constant of a statement."""
+        shown = {name: value if name in _NAMING else "?" for name, value in self.fields.items()}
+        if "detail" in shown and not self.sqlstate.startswith(_ABOUT_VALUES):
+            shown["detail"] = _QUOTED.sub("?", str(self.fields["detail"]))
+        return self.message.format(**shown)
 
     def located(self, place: str) -> Self:
         """The same error with the place where it occurred added to its message."""

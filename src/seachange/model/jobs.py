@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
-from seachange.model.ids import DescriptorId, Epoch, SegmentId, Seq
+from seachange.model.ids import DescriptorId, Epoch, IndexId, SegmentId, Seq, TableId
 
 JobId = NewType("JobId", int)
 
@@ -44,6 +44,21 @@ class JobRequest(StrEnum):
     RESUME = "resume"
     CANCEL = "cancel"
     PUBLISH = "publish"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBuild:
+    """An index that a job builds, as pg_stat_progress_create_index shows it. `session` is the one whose transaction
+    block the job belongs to, or None."""
+
+    job_id: JobId
+    session: int | None
+    database: str
+    table_id: TableId
+    index_id: IndexId
+    phase: str
+    rows_total: int
+    rows_done: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 
 POINTS: dict[str, str] = {
+    "backup.copied": "a segment file is in the backup, which has no manifest yet",
     "commit.queued": "a transaction has asked for its commit",
     "commit.locked": "the sequencer lock is held, nothing is written",
     "commit.written": "the commit's rows are written, the catalog transaction is open",

@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Protocol, cast
 
@@ -22,6 +23,7 @@ from seachange.engine.session.session_state import TransactionStatus
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.nonblocking import WouldWait, non_blocking
 from seachange.server import messages as m
+from seachange.server.client_log import ClientLog
 from seachange.server.connection import ClientConnection
 from seachange.server.inbox import Inbox
 from seachange.server.limits import REFUSAL_SECONDS, Limits, Throttle, find_patience_ms, silence_error
@@ -88,6 +90,7 @@ class ClientSocket(asyncio.Protocol):
         # The server removes the client when both its session and its socket are closed.
         self._is_parted = False
         self._is_lost = False
+        self._is_logged_in = False
         # That of its session.
         self.number = 0
         self._secret = SYSTEM_ENTROPY.token(_SECRET_BYTES)
@@ -260,11 +263,18 @@ class ClientSocket(asyncio.Protocol):
     def _refuse(self, error: errors.Error) -> None:
         """Sends a fatal error and closes the connection."""
         self._is_refused = True
+        self._log.note_refusal(error)
         delay = 0.0
         if isinstance(error, errors.InvalidPassword):
             self._server_context.throttle.note_failure(self._address, self._now_us())
             delay = REFUSAL_SECONDS
         self._loop.call_later(delay, self._say_last, error_report(error, "FATAL"))
+
+    @property
+    def _log(self) -> ClientLog:
+        return ClientLog(
+            self._server_context.node.parts.log, self._login.user, self._login.database, self._address, self.number
+        )
 
     def _say_last(self, data: bytes) -> None:
         if not self._transport.is_closing():
@@ -374,10 +384,12 @@ class ClientSocket(asyncio.Protocol):
             link = ClientLink(self._show_notice, self._end, self._address, self._port)
             session = Session(self._server_context.node, self._login.user, self._login.database, link)
         except errors.Error as error:
+            self._log.note_refusal(error)
             self._part(error)
             return
+        log = replace(self._log, session=session.client.actor)
         self._connection = ClientConnection(
-            session, self._inbox, self._outbox, self._server_context.limits.statements_max
+            session, self._inbox, self._outbox, self._server_context.limits.statements_max, log
         )
         self.number = session.client.actor
         self._server_context.enroll(self, self.number)
@@ -386,8 +398,12 @@ class ClientSocket(asyncio.Protocol):
             self._login.check_current()
             self._connection.begin(self._login.settings, m.backend_key(self.number, self._secret))
         except errors.Error as error:
+            self._log.note_refusal(error)
             self._part(error)
             return
+        way = "trust" if self._login.auth_config.trust else "password"
+        log.note_login(way, self._is_secure, session.settings.get("application_name"))
+        self._is_logged_in = True
         self._work()
 
     def _end(self, problem: errors.Error) -> None:
@@ -427,6 +443,8 @@ class ClientSocket(asyncio.Protocol):
 
     def _part(self, error: errors.Error | None) -> None:
         """Closes the session, and then the connection."""
+        if self._is_logged_in:
+            self._log.note_end(error)
         try:
             if self._connection is not None:
                 self._connection.session.close()

@@ -9,7 +9,6 @@ protocol everything up to the next Sync is skipped.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -23,6 +22,7 @@ from seachange.engine.session.session_state import TransactionStatus
 from seachange.model.statements import CopyStream, FetchCursor
 from seachange.runtime.nonblocking import WouldWait
 from seachange.server import messages as m
+from seachange.server.client_log import NO_LOG, ClientLog
 from seachange.server.copying import Copying
 from seachange.server.delivery import Delivery, describe_rows, encode_rows
 from seachange.server.inbox import Inbox
@@ -37,7 +37,6 @@ from seachange.sql.run.execute import Prepared
 from seachange.values.timezone import InZone
 from seachange.values.types import TEXT, SqlType
 
-_LOG = logging.getLogger(__name__)
 # Bind, perhaps Describe, Execute and Sync: one statement in autocommit mode.
 _ONE_EXECUTION = frozenset({b"BES", b"BDES"})
 _FRAMES_MAX = max(map(len, _ONE_EXECUTION))
@@ -62,8 +61,11 @@ REPORTED = {
 
 
 class ClientConnection:
-    def __init__(self, session: Session, inbox: Inbox, outbox: Outbox, statements_max: int) -> None:
+    def __init__(
+        self, session: Session, inbox: Inbox, outbox: Outbox, statements_max: int, log: ClientLog = NO_LOG
+    ) -> None:
         self.session = session
+        self._log = log
         self._inbox = inbox
         self._out = outbox
         self._statements = Statements(session.prepared, statements_max)
@@ -145,8 +147,9 @@ class ClientConnection:
                 self._inbox.give_back(frame)
                 raise
             except Exception as problem:  # noqa: BLE001 - the outer edge: other clients go on
-                _LOG.exception("a message of kind %r failed", frame.kind)
-                self._fail(frame, errors.Bug(detail=f"{type(problem).__name__}: {problem}"))
+                bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
+                bug.__cause__ = problem
+                self._fail(frame, bug)
         return True
 
     @property
@@ -159,6 +162,7 @@ class ClientConnection:
             return
         self._block.end(commit=False)
         self.session.mark_failed()
+        self._log.note_error(error, self._text_of(frame))
         self._send_notices()
         self._out.send(error_report(error))
         if frame.kind in _ANSWERED_BY_READY:
@@ -166,6 +170,15 @@ class ClientConnection:
         else:
             self._skips = True
             self._out.flush()
+
+    def _text_of(self, frame: m.MessageFrame) -> str | None:
+        match frame.kind:
+            case b"Q":
+                return m.read_text(frame.body)
+            case b"P":
+                return m.read_parse(frame.body).text
+            case _:
+                return self.session.monitor.guard.text
 
     # Simple queries.
 

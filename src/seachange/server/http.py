@@ -14,7 +14,9 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from seachange import errors
+from seachange.engine.context.problem_log import log_internal
 from seachange.engine.node.node import Node
+from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.threads import ThreadPool
 from seachange.server.console.pages import ROOT as CONSOLE
 from seachange.server.console.pages import ConsolePages
@@ -66,7 +68,7 @@ class Monitor:
         self._open += 1
         try:
             if self._open <= _CONNECTIONS_MAX:
-                writer.write(await self._answer(reader, writer))
+                writer.write(await self._answer_or_fail(reader, writer))
                 async with asyncio.timeout(_SECONDS_MAX):
                     await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -76,6 +78,16 @@ class Monitor:
             self._open -= 1
             with suppress(OSError):
                 writer.close()
+
+    async def _answer_or_fail(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        try:
+            return await self._answer(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            raise
+        except Exception as failure:  # noqa: BLE001 - the outer edge: the client gets the id of the entry in the log
+            id_ = log_internal(self._node.parts.log, SYSTEM_ENTROPY, failure, "a page over HTTP")
+            message = json.dumps({"message": f"internal error (error id {id_})"}) + "\n"
+            return HttpResponse(HTTPStatus.INTERNAL_SERVER_ERROR, message, JSON).encode(with_body=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
         try:

@@ -20,6 +20,7 @@ from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.threads import ThreadPool
+from seachange.server.client_log import ClientLog
 from seachange.server.http_message import HttpRequest, HttpResponse, json_response
 from seachange.server.iceberg_catalog import IcebergCatalog, RequestRefused, problem
 from seachange.server.limits import REFUSAL_SECONDS, Throttle
@@ -75,10 +76,13 @@ class IcebergPages:
         await asyncio.sleep(wait_us / 1_000_000)
         check = partial(self._check, user, password)
         token = await asyncio.get_running_loop().run_in_executor(self._threads, check)
+        noted = ClientLog(self._node.parts.log, user, "", request.address)
         if token is None:
+            noted.note_refusal(errors.InvalidPassword(user=user))
             self._throttle.note_failure(request.address, SYSTEM_CLOCK.steady_us())
             await asyncio.sleep(REFUSAL_SECONDS)
             return _oauth_problem(HTTPStatus.UNAUTHORIZED, "invalid_client", "password authentication failed")
+        noted.note_login("password", request.is_secure, "iceberg")
         content = {"access_token": token, "token_type": "bearer", "expires_in": TOKEN_SECONDS}
         kind = "urn:ietf:params:oauth:token-type:access_token"
         return json_response(HTTPStatus.OK, {**content, "issued_token_type": kind})

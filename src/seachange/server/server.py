@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 import threading
 from collections.abc import Callable
@@ -11,8 +10,10 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 
 from seachange import errors
+from seachange.engine.context.problem_log import log_internal
 from seachange.engine.node.node import Node
 from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.threads import start_thread
 from seachange.server.client import ClientSocket
 from seachange.server.limits import Throttle, read_limits
@@ -29,7 +30,6 @@ _OVERDUE_LOOK_SECONDS = 0.5
 # The minimum limit for connections that are not authenticated yet.
 _STRANGERS_MAX = 100
 _US = 1_000_000
-_LOG = logging.getLogger(__name__)
 
 Work = Callable[[], object]
 
@@ -62,7 +62,7 @@ class Server:
         self._arrived: set[ClientSocket] = set()
         self._clients: set[ClientSocket] = set()
         self._numbers: dict[int, ClientSocket] = {}
-        self._executor = WorkerThreads("seachange-client")
+        self._executor = WorkerThreads("seachange-client", self._note_failure)
         self._listener: asyncio.Server | None = None
         self._overdue_timer: asyncio.TimerHandle | None = None
         self._is_empty = asyncio.Event()
@@ -152,6 +152,9 @@ class Server:
     def cut(self, client: ClientSocket) -> None:
         self._executor.run(client.cancel)
 
+    def _note_failure(self, problem: Exception) -> None:
+        log_internal(self.node.parts.log, SYSTEM_ENTROPY, problem, "work for a client")
+
 
 # The worker threads for clients; their number grows to the maximum that was ever busy at once.
 #
@@ -159,8 +162,9 @@ class Server:
 class WorkerThreads:
     """Used instead of a ThreadPoolExecutor, whose futures cost as much as a short statement."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, on_failure: Callable[[Exception], None]) -> None:
         self._name = name
+        self._on_failure = on_failure
         self._lock = threading.Lock()
         self._idle = 0
         self._threads: list[threading.Thread] = []
@@ -181,8 +185,8 @@ class WorkerThreads:
         while (work := self._work.get()) is not None:
             try:
                 work()
-            except Exception:  # noqa: BLE001 - the thread has others to work for
-                _LOG.exception("work for a client failed")
+            except Exception as problem:  # noqa: BLE001 - the thread has others to work for
+                self._on_failure(problem)
             with self._lock:
                 self._idle += 1
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,7 +30,8 @@ from seachange.pipeline.compaction.gc import GC_CLAIM
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.filesystem import TEMPORARY_PREFIX, LocalFileSystem, named_errors, sync
+from seachange.runtime.faults import reach
+from seachange.runtime.filesystem import TEMPORARY_PREFIX, FileSystem, named_errors, sync
 from seachange.runtime.location import SEGMENTS, DataLocation, as_location
 from seachange.runtime.opening import open_files, open_identity
 from seachange.runtime.permissions import copy_file, create_data_folder, create_file, create_folder
@@ -38,6 +39,8 @@ from seachange.runtime.permissions import copy_file, create_data_folder, create_
 # The format of release 0.1.0, the first with backups.
 OLDEST_FORMAT = 7
 _NAME = "backup"
+# Of a file that is being copied to a backup.
+PART_PREFIX = ".part-"
 _EXPIRY_MS = 30_000
 _ALL_REQUESTS = (1 << 63) - 1
 _BEAT_SECONDS = 5.0
@@ -55,14 +58,27 @@ class Manifest:
     head: int
     files: dict[str, int]
     database: str | None = None
+    # When the catalog was copied, in microseconds since 1970; older backups do not have it.
+    taken_us: int = 0
 
     @property
     def bytes(self) -> int:
         return sum(self.files.values())
 
 
-def back_up(source: Path | DataLocation, catalog_url: str | None, target: Path) -> Manifest:
-    """Writes to a folder that does not exist yet, or is empty."""
+@dataclass(frozen=True, slots=True)
+class SegmentPool:
+    """A folder with the files of one backup or several, and their sizes as earlier backups have noted them."""
+
+    folder: Path
+    sizes: Mapping[str, int]
+
+
+def back_up(
+    source: Path | DataLocation, catalog_url: str | None, target: Path, pool: SegmentPool | None = None
+) -> Manifest:
+    """Writes to a folder that does not exist yet, or is empty. Files that the pool has already are not copied again."""
+    pool = pool or SegmentPool(target / SEGMENTS, {})
     location = as_location(source)
     data = location.local
     check_database_exists(location)
@@ -70,17 +86,17 @@ def back_up(source: Path | DataLocation, catalog_url: str | None, target: Path) 
     catalog, identity = open_database(catalog_url, location, creates=False)
     try:
         with holding_garbage(catalog) as epoch:
-            head = catalog.copy_to(target)
-            files = _copy_out(location, target / SEGMENTS)
+            taken_us, head = SYSTEM_CLOCK.wall_us(), catalog.copy_to(target)
+            files = _copy_out(location, pool)
             # Raises if the epoch has ended: then garbage may have been collected.
             catalog.claim(epoch, GC_CLAIM)
     finally:
         catalog.close()
-    manifest = Manifest(FORMAT, catalog_kind(catalog_url), head, files, identity)
+    manifest = Manifest(FORMAT, catalog_kind(catalog_url), head, files, identity, taken_us)
     with named_errors("write", str(target)):
         if (data / SETTINGS_FILE).exists():
             copy_file(data / SETTINGS_FILE, target / SETTINGS_FILE)
-        for path in (*target.rglob("*"), target):
+        for path in (*target.rglob("*"), target, pool.folder):
             sync(path)
         create_file(target / MANIFEST)
         (target / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
@@ -89,9 +105,11 @@ def back_up(source: Path | DataLocation, catalog_url: str | None, target: Path) 
     return manifest
 
 
-def restore(source: Path, target: Path | DataLocation, catalog_url: str | None) -> Manifest:
+def restore(
+    source: Path, target: Path | DataLocation, catalog_url: str | None, segments: Path | None = None
+) -> Manifest:
     """Creates a new database, with an id of its own, from a backup. It can be opened once all of it is on disk."""
-    manifest = _read_manifest(source)
+    manifest = read_manifest(source)
     kind = catalog_kind(catalog_url)
     if kind != manifest.catalog:
         raise errors.BackupProblem(path=source, detail=f"its catalog is {manifest.catalog}, not {kind}")
@@ -104,7 +122,7 @@ def restore(source: Path, target: Path | DataLocation, catalog_url: str | None) 
         if place.read() is not None or place.segment_files():
             raise errors.DataFolderProblem(path=location, detail="it is not empty")
     identity = place.propose(SYSTEM_ENTROPY)
-    copied = _copy_in(source / SEGMENTS, location)
+    copied = _copy_in(segments or source / SEGMENTS, manifest.files, location)
     if copied != manifest.files:
         wrong = sorted(name for name, size in manifest.files.items() if copied.get(name) != size)
         raise errors.BackupProblem(
@@ -121,7 +139,7 @@ def restore(source: Path, target: Path | DataLocation, catalog_url: str | None) 
     return manifest
 
 
-def _read_manifest(source: Path) -> Manifest:
+def read_manifest(source: Path) -> Manifest:
     try:
         manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -178,19 +196,35 @@ def _publish(catalog: Catalog, epoch: Epoch) -> None:
     catalog.heartbeat(epoch, head, holders=encode_holders(Marks(head, head, (), head)))
 
 
-def _copy_out(location: DataLocation, target: Path) -> dict[str, int]:
-    """Segment files are immutable, so they can be copied at any time. Temporary files are not part of the database
-    yet, and the id is not copied: the copy is another database."""
-    with named_errors("create", str(target)):
-        create_folder(target)
+def _copy_out(location: DataLocation, pool: SegmentPool) -> dict[str, int]:
+    """Segment files are immutable, so they can be copied at any time, and one that was copied earlier is still the
+    same. Temporary files are not part of the database yet, and the id is not copied: the copy is another database."""
+    with named_errors("create", str(pool.folder)):
+        create_folder(pool.folder)
     with closing(open_files(location.segments)) as files:
         names = [name for name in files.names() if not name.startswith(TEMPORARY_PREFIX)]
-        return {name: files.copy_out(name, target / name) for name in names}
+        return {name: _copy_file_out(files, name, pool) for name in names}
 
 
-def _copy_in(source: Path, location: DataLocation) -> dict[str, int]:
-    with closing(LocalFileSystem(source)) as copies, closing(open_files(location.segments)) as files:
-        return {name: files.copy_in(source / name, name) for name in copies.names()}
+def _copy_file_out(files: FileSystem, name: str, pool: SegmentPool) -> int:
+    """Under a name of its own until it is whole and on disk: a backup may be cut short at any time."""
+    path, part = pool.folder / name, pool.folder / f"{PART_PREFIX}{name}"
+    known = pool.sizes.get(name)
+    if known is not None and path.exists() and path.stat().st_size == known:
+        return known
+    part.unlink(missing_ok=True)
+    size = files.copy_out(name, part)
+    with named_errors("write", str(path)):
+        sync(part)
+        part.rename(path)
+    reach("backup.copied")
+    return size
+
+
+def _copy_in(source: Path, names: Iterable[str], location: DataLocation) -> dict[str, int]:
+    """The files that there are, with their sizes."""
+    with closing(open_files(location.segments)) as files:
+        return {name: files.copy_in(source / name, name) for name in names if (source / name).is_file()}
 
 
 def _make_empty(folder: Path) -> None:

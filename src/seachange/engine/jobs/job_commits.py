@@ -18,6 +18,7 @@ from seachange import errors
 from seachange.catalog.dead_nodes import end_dead_nodes
 from seachange.changer.ports import Holder, Lost, Overtaken, Unconverted
 from seachange.engine.buffer.pending_schema import descriptor_change
+from seachange.engine.context.change_log import log_published
 from seachange.engine.jobs.drain_holders import HeldNode, find_excused
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
@@ -202,9 +203,11 @@ class NodeChanges:
                 jobs=(job,),
                 actor=self._drainer.actor,
             )
-            outcome = self._epoch.committer.submit(Submission(build(blank)))
+            request = build(blank)
+            outcome = self._epoch.committer.submit(Submission(request))
             match outcome:
                 case Committed(seq=seq):
+                    log_published(self._parts.log, request.change, seq)
                     return seq
                 case StaleEpoch(epoch=epoch):
                     self._epoch.ended = True

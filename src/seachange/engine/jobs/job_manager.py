@@ -20,9 +20,11 @@ from seachange.changer.job import Job, canceled, job_change, read_job, rolled_ba
 from seachange.changer.ports import Lost, Stopped
 from seachange.changer.queue import advance, is_due
 from seachange.changer.runner import JobRunner
+from seachange.engine.context.change_log import JobTrace
 from seachange.engine.context.child_transactions import NextVersion
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import CounterByName
+from seachange.engine.context.problem_log import log_internal
 from seachange.engine.context.watching import Watch
 from seachange.engine.jobs.job_commits import Drainer, NodeChanges
 from seachange.engine.jobs.restored_rows import RowRestorer
@@ -206,7 +208,8 @@ class JobManager:
             self._parts, epoch, conditions.interrupts, job, self._parts.retention.us, own_writes, self._watch
         )
         pipeline.foresee(job, changes.head())
-        on_update = partial(_count_rows, conditions.on_update, meters.pipeline_rows, [job.rows_read])
+        traced = JobTrace(self._parts.log, conditions.on_update)
+        on_update = partial(_count_rows, traced, meters.pipeline_rows, [job.rows_read])
         restorer = RowRestorer(self._parts, epoch, conditions.interrupts)
         return JobRunner(
             changes, pipeline, restorer, drain, clock, conditions.pause, on_update, conditions.interrupts.was_nudged
@@ -225,7 +228,7 @@ class JobManager:
             # The catalog is out of reach for now.
             pass
         except Exception as problem:  # noqa: BLE001 - without this thread no job of the node would be run any more
-            self._note(NO_JOB, _bug(problem))
+            self._note(NO_JOB, self._bug(problem))
         return now_us + ROUND_US
 
     def wait(self, seconds: float) -> None:
@@ -320,7 +323,7 @@ class JobManager:
         except errors.Error as problem:
             self._note(job_id, problem)
         except Exception as problem:  # noqa: BLE001 - the outer edge of a thread
-            self._note(job_id, _bug(problem))
+            self._note(job_id, self._bug(problem, job_id))
         finally:
             with self._lock:
                 self._held.discard(job_id)
@@ -372,6 +375,10 @@ class JobManager:
             self._parts.catalog.log_event(text, job_id)
             self._noted[job_id] = text
 
+    def _bug(self, problem: Exception, job_id: JobId = NO_JOB) -> errors.Error:
+        log_internal(self._parts.log, self._parts.entropy, problem, "the jobs of the node", job=job_id or None)
+        return errors.Bug(detail=f"{type(problem).__name__}: {problem}")
+
     def _update(self, job: Job) -> None:
         self.on_update(job)
         if self._stop.is_set():
@@ -393,10 +400,6 @@ def _count_rows(on_update: Callable[[Job], None], rows: CounterByName, last: lis
     rows.add(count=max(job.rows_read - last[0], 0))
     last[0] = job.rows_read
     on_update(job)
-
-
-def _bug(problem: Exception) -> errors.Error:
-    return errors.Bug(detail=f"{type(problem).__name__}: {problem}")
 
 
 def _is_to_stop(record: JobRecord) -> bool:

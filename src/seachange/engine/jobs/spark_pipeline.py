@@ -13,7 +13,7 @@ from typing import Protocol
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.changer.ports import Overtaken
+from seachange.changer.ports import SPARK_START, Overtaken
 from seachange.engine.bulk.local_pipeline import local_pipeline
 from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.watching import Watch
@@ -198,12 +198,14 @@ class JobPipeline:
     parts: NodeParts
     retention_us: int
     _backend: SparkBackend | None = None
+    # Whether the work waits for its application.
+    _is_starting: bool = False
     # Whether the absence of Spark has been logged.
     _has_logged: bool = False
 
     @property
     def waiting(self) -> str:
-        return self.local.throttling.waiting
+        return SPARK_START if self._is_starting else self.local.throttling.waiting
 
     def backfill(
         self,
@@ -293,7 +295,11 @@ class JobPipeline:
                     kernel_context.interrupts.check()
                     on_progress(0)
 
-                application = stack.enter_context(backend.host.HOST.using(self.settings.spark, wait))
+                self._is_starting = True
+                try:
+                    application = stack.enter_context(backend.host.HOST.using(self.settings.spark, wait))
+                finally:
+                    self._is_starting = False
                 executor: Executor = backend.spark_executor.SparkExecutor(
                     application,
                     self._site(backend),

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from seachange import errors
 from seachange.engine.context.background import Alarm
+from seachange.engine.context.problem_log import log_internal
 from seachange.engine.exports.table_exports import TableExports
 from seachange.engine.feed.feed_lag import end_lagging
 from seachange.engine.replica.committer import Submission
@@ -52,12 +53,17 @@ def compact_index(
         if not is_ours:
             return False
         ticket = epoch.registry.enter()
+        began_us = parts.clock.steady_us()
         try:
             upto = epoch.catch_up()
             epoch.registry.move(ticket, upto)
-            return _compact_and_swap(parts, epoch, table, index, upto, full, migrates)
+            is_done = _compact_and_swap(parts, epoch, table, index, upto, full, migrates)
         finally:
             epoch.registry.leave(ticket)
+    if is_done:
+        took_ms = (parts.clock.steady_us() - began_us) // 1_000
+        parts.log.info("compaction", table=table.full_name, index=index.name, upto=upto, duration_ms=took_ms)
+    return is_done
 
 
 def _compact_and_swap(
@@ -176,6 +182,7 @@ class NodeMaintenance:
         text = f"maintenance of a node failed: {type(problem).__name__}: {problem}"
         # A failure that recurs in every round is logged once.
         if self._logged != text:
+            log_internal(self._parts.log, self._parts.entropy, problem, "the maintenance of the node")
             with suppress(errors.Error):
                 self._parts.catalog.log_event(text)
                 self._logged = text
@@ -220,4 +227,7 @@ class NodeMaintenance:
     def _collect_files(self, epoch: EpochState) -> int:
         self._parts.warehouse.tidy()
         end_lagging(self._parts.catalog, epoch, parse_size(SessionSettings(self._parts.settings).get(_FEED_LIMIT)))
-        return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self._parts.retention.us)
+        files = collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self._parts.retention.us)
+        if files:
+            self._parts.log.info("garbage collection", files=files)
+        return files

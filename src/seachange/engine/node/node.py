@@ -19,6 +19,7 @@ from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.heartbeat import Heartbeat, beat_us
 from seachange.engine.node.log_follower import LogFollower
 from seachange.engine.node.maintenance import NodeMaintenance, compact_index
+from seachange.engine.node.wait_notices import WaitNotices
 from seachange.engine.node.watchdog import Watchdog
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_epoch import NodeEpoch
@@ -70,6 +71,7 @@ class Node:
             "follower": self.follower,
             "maintenance": self.maintenance,
             "jobs": self.jobs,
+            "waits": WaitNotices(self._epoch),
         }
         # A node that has just been opened leaves orphaned jobs to others for a round: it may be about to be set up.
         delays_us = {"jobs": ROUND_US}
@@ -154,7 +156,9 @@ class Node:
         keep = self.retention.us if retention_us is None else retention_us
         self.follow()
         self.beat()
-        return collect_garbage(self.parts.catalog, self.epoch.epoch, self.parts.warehouse, keep)
+        files = collect_garbage(self.parts.catalog, self.epoch.epoch, self.parts.warehouse, keep)
+        self.parts.log.info("garbage collection", files=files)
+        return files
 
     def statistics(self) -> dict[str, int]:
         epoch = self.epoch

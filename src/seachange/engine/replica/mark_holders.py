@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from itertools import islice
 
+from seachange.engine.context.statement_statistics import StatementTotals
 from seachange.engine.replica.registry import Marks, OpenWriter
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.log import NodeRecord
@@ -20,6 +21,8 @@ _USED_MAX = 100
 _TEXT_MAX, _SHOWN_MAX = 500, 200
 # How many sessions are published.
 _SESSIONS_MAX = 100
+# How many statements are published.
+_STATEMENTS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,9 @@ def _lease(snapshot: Seq, writer: OpenWriter) -> Lease:
     return Lease(writer.name, snapshot, writer.since_us, writer.actor, used, changed)
 
 
-def encode_holders(marks: Marks, sessions: Iterable[SessionRecord] = ()) -> str:
+def encode_holders(
+    marks: Marks, sessions: Iterable[SessionRecord] = (), statements: Iterable[StatementTotals] = ()
+) -> str:
     known = node_leases(marks)
     leases = [[lease.session, lease.snapshot, lease.since_us, lease.actor, lease.used] for lease in known.leases]
     published = {"head": known.head, "leases": leases, "process": name_process()}
@@ -76,7 +81,17 @@ def encode_holders(marks: Marks, sessions: Iterable[SessionRecord] = ()) -> str:
     shown = sorted(sessions, key=lambda session: session.state is SessionActivity.IDLE)[:_SESSIONS_MAX]
     if shown:
         published["sessions"] = [astuple(replace(each, statement=each.statement[:_SHOWN_MAX])) for each in shown]
+    costly = sorted(statements, key=lambda each: -each.total_us)[:_STATEMENTS_MAX]
+    if costly:
+        published["statements"] = [astuple(replace(each, statement=each.statement[:_TEXT_MAX])) for each in costly]
     return json.dumps(published)
+
+
+def read_statements(node: NodeRecord) -> tuple[StatementTotals, ...]:
+    """Those that have taken most time on another node, as of its last heartbeat; earlier releases publish none."""
+    published = json.loads(node.holders)
+    listed = published.get("statements", ()) if isinstance(published, dict) else ()
+    return tuple(StatementTotals(*values) for values in listed)
 
 
 def read_sessions(node: NodeRecord) -> tuple[SessionRecord, ...]:

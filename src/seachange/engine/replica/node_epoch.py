@@ -120,7 +120,7 @@ class NodeEpoch:
     def _send_beat(self, epoch: EpochState) -> None:
         marks = epoch.registry.marks()
         sent_us = self.parts.clock.steady_us()
-        published = encode_holders(marks, self.parts.sessions.records())
+        published = encode_holders(marks, self.parts.sessions.records(), self.parts.statements.read())
         beat = self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, published, self._pace.read())
         epoch.beaten_us = sent_us
         self._unanswered = (*self._unanswered, *beat.asked)

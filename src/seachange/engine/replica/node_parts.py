@@ -13,6 +13,7 @@ from seachange.catalog.port import Catalog
 from seachange.engine.context.meters import Meters
 from seachange.engine.context.retention import Retention
 from seachange.engine.context.sequences import NodeSequences
+from seachange.engine.context.statement_statistics import StatementStatistics
 from seachange.engine.encode.write_plan import Row, WritePlan, compile_read, compile_write_plan
 from seachange.engine.replica.open_sessions import OpenSessions
 from seachange.model.ids import DescriptorId, Epoch, IndexId, LayoutId
@@ -20,6 +21,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
+from seachange.runtime.event_log import SILENT, EventLog
 from seachange.runtime.filesystem import FileSystem
 from seachange.runtime.opening import CacheOptions
 from seachange.storage.duck import Duck
@@ -70,6 +72,9 @@ class NodeParts:
     sessions: OpenSessions = field(default_factory=OpenSessions)
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
+    # What its sessions have run, by statement.
+    statements: StatementStatistics = field(default_factory=StatementStatistics)
+    log: EventLog = SILENT
     compaction_locks: CompactionLocks = field(init=False)
     # Whether queries use indexes; if not, they scan, with the same results.
     seeks: bool = True

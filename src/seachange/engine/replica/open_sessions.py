@@ -43,6 +43,9 @@ class OpenSession(Protocol):
 
     def interrupt(self) -> None: ...
 
+    def tell(self, notice: str) -> None:
+        """Shows a notice to its client, before the end of the running statement if the client can."""
+
     def terminate(self, problem: errors.Error) -> None:
         """Ends the running statement, and then the session."""
 
@@ -74,6 +77,12 @@ class OpenSessions:
     def close(self, number: int) -> None:
         with self._lock:
             self._sessions.pop(number, None)
+
+    def tell(self, number: int, notice: str) -> None:
+        with self._lock:
+            session = self._sessions.get(number)
+        if session is not None:
+            session.tell(notice)
 
     def records(self) -> list[SessionRecord]:
         with self._lock:

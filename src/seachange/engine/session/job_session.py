@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
-from seachange.changer.ports import Lost
+from seachange.changer.ports import SPARK_START, Lost
 from seachange.changer.queue import describe_queue
 from seachange.engine.context.statement_context import SessionFacts
 from seachange.engine.jobs.job_commits import NodeChanges
@@ -161,6 +161,8 @@ class JobStatement:
 
 
 def describe(job: Job) -> str:
+    if job.waiting == SPARK_START:
+        return f"job {job.id}: {job.status}, {job.stage}, starting Spark"
     rows = f", {job.rows_read} of {max(job.rows_total, job.rows_read)} rows" if job.rows_total else ""
     waits = f", waits for {job.waiting}" if job.waiting else ""
     return f"job {job.id}: {job.status}, {job.stage or 'done'}, {job.fraction_done:.0%}{rows}{waits}"

@@ -37,6 +37,7 @@ from seachange.engine.session.session_state import BlockState, TransactionStatus
 from seachange.engine.session.session_transactions import SessionTransactions
 from seachange.engine.session.statement_guard import Guard
 from seachange.engine.session.statement_loop import StatementLoop, StatementRunner, run_current
+from seachange.engine.session.statement_watch import StatementWatch
 from seachange.engine.session.transaction_block import TransactionBlock
 from seachange.engine.session.vacuum import await_table_locks, maintain, tables_of
 from seachange.engine.shapes.pins import Pins
@@ -118,9 +119,10 @@ class Session:
         self._block = TransactionBlock(
             self._state, self._transactions, self._runner, self.settings, self.client, self.cursors, self.notices
         )
+        self._watch = StatementWatch(node.parts, self.client.actor, user, database, self.settings)
         now_us = node.parts.clock.wall_us()
         self.monitor = SessionMonitor(
-            self.client.actor, user, database, now_us, link, self._guard, self._state, self.settings
+            self.client.actor, user, database, now_us, link, self._guard, self._state, self.settings, self._jobs.report
         )
         node.parts.sessions.open(self.client.actor, self.monitor)
 
@@ -246,8 +248,10 @@ class Session:
                     self._check_open()
                     check_inside_block(statement.parsed)
                     call = StatementCall(statement, values, following=self._joinable(prepared[number:]))
+                    began_us = self.node.parts.clock.steady_us()
                     with statement.origin:
                         results.append(self._runner.run(call, transaction))
+                    self._watch.note(statement, began_us, results[-1])
 
         self._loop.commit(work)
 
@@ -261,25 +265,35 @@ class Session:
         """Rows of a query go to `sink` while it runs, if they are many: then the result has none. `following` are the
         statements after it in the same message."""
         call = StatementCall(prepared, values, sink, self._joinable(following))
-        if self._state.status is TransactionStatus.IDLE:
-            with prepared.origin:
-                answer = self._look_ups.answer(call)
-            if answer is not None:
-                return answer
-        with prepared.origin, self._guard.statement(prepared.command, prepared.text):
-            self._check_open()
-            if self._state.status is TransactionStatus.OPEN:
-                self._check_inside_block(prepared)
-            if is_control(prepared.parsed):
-                result = self._control(call)
-                # The session is in its new state: a time limit that has passed meanwhile comes too late.
-                self._guard.note_committed()
-                return result
-            if self._state.status is TransactionStatus.FAILED:
-                raise errors.InFailedTransaction()
+        began_us = self.node.parts.clock.steady_us()
+        result: Result | None = None
+        try:
             if self._state.status is TransactionStatus.IDLE:
-                return self._loop.run(call)
-            return self._block.run(call)
+                with prepared.origin:
+                    result = self._look_ups.answer(call)
+            if result is None:
+                with prepared.origin, self._guard.statement(prepared.command, prepared.text):
+                    self._check_open()
+                    self._check_status(prepared)
+                    if is_control(prepared.parsed):
+                        result = self._control(call)
+                        # The session is in its new state: a time limit that has passed meanwhile comes too late.
+                        self._guard.note_committed()
+                    elif self._state.status is TransactionStatus.IDLE:
+                        result = self._loop.run(call)
+                    else:
+                        result = self._block.run(call)
+        except errors.Error:
+            self._watch.note(prepared, began_us, None)
+            raise
+        self._watch.note(prepared, began_us, result)
+        return result
+
+    def _check_status(self, prepared: Prepared) -> None:
+        if self._state.status is TransactionStatus.OPEN:
+            self._check_inside_block(prepared)
+        if self._state.status is TransactionStatus.FAILED and not is_control(prepared.parsed):
+            raise errors.InFailedTransaction()
 
     def _joinable(self, following: Sequence[Prepared]) -> Sequence[Prepared]:
         """A time limit is that of one statement."""

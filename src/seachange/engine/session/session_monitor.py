@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from seachange import errors
@@ -31,12 +32,16 @@ class SessionMonitor:
     guard: Guard
     block: BlockState
     settings: SessionSettings
+    tell_client: Callable[[str], None]
     is_interrupted: bool = False
 
     def interrupt(self) -> None:
         # First: if the running statement ends before it sees the interrupt, the next one checks this.
         self.is_interrupted = True
         self.guard.interrupt()
+
+    def tell(self, notice: str) -> None:
+        self.tell_client(notice)
 
     def terminate(self, problem: errors.Error) -> None:
         """Without a client of the network, what is open is rolled back with the next statement."""

@@ -29,6 +29,7 @@ from seachange.engine.constraints.uncommitted import (
     is_uncommitted,
     recorded,
 )
+from seachange.engine.context.change_log import log_published
 from seachange.engine.encode.write_plan import EntryPlan
 from seachange.engine.replica.committer import LocalRows, Submission
 from seachange.engine.transaction.change_history import encode_history
@@ -265,9 +266,11 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, foreign_keys: 
             if next(looks) < LOOKS_MAX and _are_resolved(txn, draft, foreign_keys):
                 continue
             raise violated
-        outcome = _send(txn, Submission(_request(txn, draft, oldest, validated), tuple(draft.local)))
+        request = _request(txn, draft, oldest, validated)
+        outcome = _send(txn, Submission(request, tuple(draft.local)))
         match outcome:
             case Committed(seq=seq):
+                log_published(txn.parts.log, request.change, seq)
                 txn.write_locks.held.note_committed()
                 return seq
             case Revalidate():

@@ -17,9 +17,10 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.feed.feed_lag import measure_lag
 from seachange.engine.locks.lock_details import mode_name, name_party
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.mark_holders import Lease, leases_of, node_leases
+from seachange.engine.replica.mark_holders import Lease, leases_of, node_leases, read_statements
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.replica.schema_history import SchemaVersion
+from seachange.engine.replica.shown_builds import find_builds
 from seachange.engine.transaction.change_rows import change_rows
 from seachange.engine.transaction.hidden_work import measure_hidden_work
 from seachange.engine.transaction.shown_sessions import Sessions, find_waits
@@ -28,7 +29,7 @@ from seachange.iceberg.obstacles import find_obstacle
 from seachange.iceberg.options import read_options
 from seachange.model.codecs.descriptor_json import decode_table
 from seachange.model.ids import DescriptorId, Seq
-from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
+from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus, ShownBuild
 from seachange.model.locking import ShownLock
 from seachange.model.log import NodeRecord
 from seachange.model.pace import Pace
@@ -82,6 +83,11 @@ class SystemViews:
 
     def shown_sessions(self) -> list[ShownSession]:
         return list(self._sessions.shown())
+
+    def shown_builds(self) -> list[ShownBuild]:
+        state = self.state
+        source = _Source(state.parts, state.epoch, state.statement.session.database, state.rights.actor)
+        return list(find_builds(state.parts, source.tables.get))
 
     def blockers(self, session: int) -> tuple[int, ...]:
         return self._sessions.blockers(session)
@@ -241,6 +247,18 @@ def _sessions(source: _Source) -> Iterator[Row]:
         yield (*who, *client, *moments, record.state.value, shown.waits_for, blockers, record.statement)
 
 
+def _statements(source: _Source) -> Iterator[Row]:
+    """Roles see the statements of roles that they are members of."""
+    parts = source.parts
+    for node in parts.catalog.nodes():
+        is_own = node.epoch == source.epoch.epoch
+        for one in parts.statements.read() if is_own else read_statements(node) if node.live else ():
+            if source.actor.superuser or one.role in source.actor.roles:
+                times = (one.total_us / 1_000, one.total_us / 1_000 / max(one.calls, 1), one.longest_us / 1_000)
+                counts = (one.calls, one.failures, *times, one.rows)
+                yield (node.name, node.epoch, one.role, one.database, one.statement, *counts)
+
+
 def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
     try:
         return dict(epoch.schema(seq).by_id)
@@ -396,6 +414,7 @@ _VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
     "leases": _leases,
     "waits": _waits,
     "sessions": _sessions,
+    "statements": _statements,
     "nodes": _nodes,
     "descriptors": _descriptors,
     "layouts": _layouts,

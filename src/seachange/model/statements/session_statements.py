@@ -185,7 +185,8 @@ class DdlExplanation(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Explain:
     """`analyze` runs the query; `ddl` plans a schema change, and `query` is its text. `more` are further forms of its
-    explanation. `verify_s` is how long the model checker may look at the plan, None if it does not."""
+    explanation. `verify_s` is how long the model checker may look at the plan, None if it does not. `is_each`: several
+    statements are planned one after the other."""
 
     query: str
     analyze: bool = False
@@ -193,6 +194,7 @@ class Explain:
     more: tuple[DdlExplanation, ...] = ()
     verify_s: int | None = None
     as_json: bool = False
+    is_each: bool = False
 
 
 # COPY, maintenance, and statements without effect.

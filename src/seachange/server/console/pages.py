@@ -21,6 +21,7 @@ from seachange.engine.node.node import Node
 from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.threads import ThreadPool
+from seachange.server.client_log import ClientLog
 from seachange.server.console.access import (
     SECURITY_HEADERS,
     clear_cookie,
@@ -32,7 +33,7 @@ from seachange.server.console.access import (
 )
 from seachange.server.console.load_history import LoadHistory
 from seachange.server.console.runs import ConsoleChange, ConsoleRuns
-from seachange.server.console.views import ACTIONS, VIEWS
+from seachange.server.console.views import ACTIONS, APPLICATION, VIEWS
 from seachange.server.http_message import JSON, HttpRequest, HttpResponse
 from seachange.server.limits import REFUSAL_SECONDS, Throttle
 from seachange.server.login import AuthConfig
@@ -135,10 +136,19 @@ class ConsolePages:
             return _problem(HTTPStatus.TOO_MANY_REQUESTS, "too many wrong passwords: wait a minute")
         await asyncio.sleep(wait_us / _US)
         response = await self._on_thread(partial(self._check, request, given))
+        self._note_login(request, given, response.status)
         if response.status is HTTPStatus.UNAUTHORIZED:
             self._throttle.note_failure(request.address, SYSTEM_CLOCK.steady_us())
             await asyncio.sleep(REFUSAL_SECONDS)
         return response
+
+    def _note_login(self, request: HttpRequest, given: Mapping[str, Any], status: HTTPStatus) -> None:
+        role, database = str(given.get("user", "")), str(given.get("database") or DEFAULT_DATABASE)
+        noted = ClientLog(self._node.parts.log, role, database, request.address)
+        if status is HTTPStatus.OK:
+            noted.note_login("trust" if self._auth_config.trust else "password", request.is_secure, APPLICATION)
+        else:
+            noted.note_refusal(errors.InvalidPassword(user=role))
 
     def _check(self, request: HttpRequest, given: Mapping[str, Any]) -> HttpResponse:
         user, password = str(given.get("user", "")), str(given.get("password", ""))

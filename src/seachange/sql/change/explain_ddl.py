@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from typing import Any
 
 from seachange import errors
 from seachange.model.ids import DescriptorId, TableId
@@ -26,6 +27,7 @@ from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.change.explain_check import explain_check
+from seachange.sql.change.explain_each import describe_refusal, describe_step, show_steps, with_created
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_plan
@@ -40,6 +42,7 @@ from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.databases import check_named_databases, known_schema, table_of
+from seachange.sql.text.tokens import split_script
 
 _OWN_WORK = "In this transaction all stages run inside the statement, without a wait: no other session sees the rows."
 # The prefix of remarks in formats that another program reads.
@@ -49,6 +52,8 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 def explain_ddl(statement: Explain, port: TransactionPort, duck: DuckSession) -> list[str]:
     """Each form in turn, then what the model checker says."""
     assert statement.ddl is not None
+    if statement.is_each:
+        return show_steps(_explain_each(statement.query, port), statement.as_json)
     forms = (statement.ddl, *statement.more)
     said, plan, catalog = _planned(statement.query, port, duck)
     found = {form.value: explain_plan(plan, catalog, form) for form in forms}
@@ -86,6 +91,54 @@ def _planned(text: str, port: TransactionPort, duck: DuckSession) -> tuple[list[
     return [*notices, *own, *remarks, *shapes], plan, catalog
 
 
+def _explain_each(text: str, port: TransactionPort) -> list[dict[str, Any]]:
+    read = [(each, _try_resolve(each, port)) for each in _statements_within(text)]
+    resolved = [statement for _, found in read if not isinstance(found, errors.Error) for statement in found]
+    catalog = _catalog(resolved, port)
+    ids, release = _made_up_ids(catalog.descriptors.values()), release_of(port.definitions.release)
+    existing, steps = catalog.descriptors.keys(), []
+    for each, found in read:
+        try:
+            if isinstance(found, errors.Error):
+                raise found
+            plan = plan_statements(catalog, found, ids, release=release)
+            for statement in found:
+                check_plan(statement, plan, catalog.descriptors, port)
+            after = _after(plan, catalog)
+        except errors.Error as problem:
+            steps.append(describe_refusal(each, problem))
+            continue
+        notices = [*plan.notices, *advise(plan, catalog)]
+        # A table that a statement before creates has no rows.
+        if plan.change.empty & existing:
+            plan, catalog_of_plan, remarks = _with_rows(plan, catalog, found)
+            steps.append(describe_step(each, plan, catalog_of_plan, [*notices, *remarks]))
+        else:
+            steps.append(describe_step(each, plan, catalog, notices))
+        catalog = with_created(catalog, after)
+    return steps
+
+
+def _statements_within(text: str) -> list[str]:
+    """The texts of the statements, without the BEGIN and COMMIT around them."""
+    texts = [raw.text for raw in split_script(text)]
+    if texts and isinstance(parse_script(texts[0])[0], Begin):
+        is_ended = isinstance(parse_script(texts[-1])[0], Commit)
+        texts = texts[1 : -1 if is_ended else None]
+    return texts
+
+
+def _try_resolve(text: str, port: TransactionPort) -> list[DdlStatement] | errors.Error:
+    try:
+        found = [resolved for statement in _read(text) for resolved in _resolved(statement, port)]
+        for statement in found:
+            check_named_databases(statement, port)
+            check_needs(statement, port)
+    except errors.Error as problem:
+        return problem
+    return found
+
+
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
     """The cost of a statement for the current rows."""
     return measure_whole(*_plan(_resolved(statement, port), port))
@@ -98,12 +151,16 @@ def _resolved(statement: DdlStatement, port: TransactionPort) -> list[DdlStateme
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[ChangePlan, KnownSchema]:
     """The plan with invented ids, and the catalog that it was planned for."""
+    catalog = _catalog(statements, port)
+    ids, release = _made_up_ids(catalog.descriptors.values()), release_of(port.definitions.release)
+    return plan_statements(catalog, statements, ids, release=release), catalog
+
+
+def _catalog(statements: Sequence[DdlStatement], port: TransactionPort) -> KnownSchema:
     known = known_schema(statements, port, partial(_Sizes, port))
     # The statement would wait for a running change, so the plan ignores it.
     rested = {id_: at_rest(descriptor) for id_, descriptor in known.descriptors.items()}
-    catalog = with_past(statements, known.with_descriptors(rested), port)
-    release = release_of(port.definitions.release)
-    return plan_statements(catalog, statements, _made_up_ids(known.descriptors.values()), release=release), catalog
+    return with_past(statements, known.with_descriptors(rested), port)
 
 
 def _read(text: str) -> list[DdlStatement]:

@@ -13,7 +13,7 @@ _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
 _DDL_EXPLANATIONS = {
     kind.value: kind for kind in statements.DdlExplanation if kind is not statements.DdlExplanation.STAGES
 } | {"shape": statements.DdlExplanation.COST}
-_DDL_OPTIONS = "VERBOSE, DEPS, VIZ, COST, VERIFY and FORMAT"
+_DDL_OPTIONS = "VERBOSE, DEPS, VIZ, COST, EACH, VERIFY and FORMAT"
 # How long the model checker looks at a plan.
 _VERIFY_S, _VERIFY_S_MAX = 10, 3_600
 # FETCH directions that have a keyword of their own.
@@ -137,12 +137,14 @@ _Option = bool | int | str
 
 def _read_ddl_explanation(reader: Reader, asked: dict[str, _Option]) -> statements.Explain:
     forms = [_DDL_EXPLANATIONS[name] for name in asked if name in _DDL_EXPLANATIONS]
-    unknown = asked.keys() - _DDL_EXPLANATIONS.keys() - {"ddl", "verify", "format"}
+    unknown = asked.keys() - _DDL_EXPLANATIONS.keys() - {"ddl", "each", "verify", "format"}
     if next(iter(asked)) != "ddl" or unknown:
         raise errors.SyntaxProblem(detail=f"EXPLAIN (DDL ...) takes {_DDL_OPTIONS}, or nothing")
     verify, as_json = asked.get("verify"), asked.get("format") == "json"
     if statements.DdlExplanation.PICTURE in forms and not as_json and (len(forms) > 1 or verify is not None):
         raise errors.SyntaxProblem(detail="VIZ makes text for another program: combine it in FORMAT JSON")
+    if "each" in asked and (forms or verify is not None):
+        raise errors.SyntaxProblem(detail="EACH can be combined with FORMAT only")
     if verify is not None and (isinstance(verify, str) or not 1 <= verify <= _VERIFY_S_MAX):
         raise errors.InvalidParameterValue(detail=f"VERIFY takes a number of seconds from 1 to {_VERIFY_S_MAX}")
     return statements.Explain(
@@ -151,6 +153,7 @@ def _read_ddl_explanation(reader: Reader, asked: dict[str, _Option]) -> statemen
         more=tuple(forms[1:]),
         verify_s=_VERIFY_S if verify is True else verify,
         as_json=as_json,
+        is_each="each" in asked,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from seachange.model.jobs import ShownBuild
 from seachange.model.locking import ShownLock
 from seachange.model.scan import Scan
 from seachange.model.schema.objects import Descriptor
@@ -21,7 +22,7 @@ from seachange.model.schema.temporary import is_temporary
 from seachange.model.sessions import SessionActivity, ShownSession
 from seachange.sql.pgcatalog import comments, information, procedures, relations, shared, types
 from seachange.sql.pgcatalog.builtin import INFORMATION_SCHEMA, PG_CATALOG
-from seachange.sql.pgcatalog.facts import Facts
+from seachange.sql.pgcatalog.facts import Facts, object_oid
 from seachange.sql.port.port import TransactionPort
 from seachange.values.types import FIRST_USER_OID
 
@@ -56,6 +57,7 @@ _KEPT_MAX: Final = 8
 SETTINGS: Final[Name] = (PG_CATALOG, "pg_settings")
 LOCKS: Final[Name] = (PG_CATALOG, "pg_locks")
 ACTIVITY: Final[Name] = (PG_CATALOG, "pg_stat_activity")
+BUILDS: Final[Name] = (PG_CATALOG, "pg_stat_progress_create_index")
 # What stands in place of the statement of a session that the role may not see.
 HIDDEN: Final = "<insufficient privilege>"
 STATEMENTS: Final[Name] = (PG_CATALOG, "pg_prepared_statements")
@@ -158,6 +160,27 @@ def scan_locks(locks: Sequence[ShownLock], facts: Facts, number: int) -> Scan:
         for lock in locks
     ]
     return _scan_own(LOCKS, rows, number)
+
+
+def scan_builds(builds: Sequence[ShownBuild], facts: Facts, number: int) -> Scan:
+    """As of CREATE INDEX CONCURRENTLY: other sessions go on writing. Rows are the tuples."""
+    databases = {name: oid for oid, name, _ in facts.databases}
+    rows = [
+        {
+            **dict.fromkeys(columns()[BUILDS]),
+            "pid": build.session,
+            "datid": databases.get(build.database),
+            "datname": build.database,
+            "relid": object_oid(build.table_id),
+            "index_relid": object_oid(build.index_id),
+            "command": "CREATE INDEX CONCURRENTLY",
+            "phase": build.phase,
+            "tuples_total": build.rows_total,
+            "tuples_done": build.rows_done,
+        }
+        for build in builds
+    ]
+    return _scan_own(BUILDS, rows, number)
 
 
 def scan_activity(sessions: Sequence[ShownSession], facts: Facts, number: int) -> Scan:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from seachange.model.condition import Condition
 from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
+from seachange.model.jobs import ShownBuild
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, ShownLock
 from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
@@ -330,6 +331,9 @@ class ViewPort(Protocol):
 
     def shown_sessions(self) -> Sequence[ShownSession]:
         """The sessions of all nodes."""
+
+    def shown_builds(self) -> Sequence[ShownBuild]:
+        """The indexes that jobs build."""
 
     def blockers(self, session: int) -> Sequence[int]:
         """The sessions that one waits for."""

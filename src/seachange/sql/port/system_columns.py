@@ -24,6 +24,8 @@ leases node:text epoch:int8 session:text snapshot:int8 since:timestamptz table_s
 sessions node:text epoch:int8 session:text pid:int4 role:text database:text application:text client_address:text
     client_port:int4 began:timestamptz transaction_began:timestamptz statement_began:timestamptz
     state_changed:timestamptz state:text waits_for:text blocked_by:text statement:text
+statements node:text epoch:int8 role:text database:text statement:text calls:int8 failures:int8 total_ms:float8
+    mean_ms:float8 longest_ms:float8 rows:int8
 waits node:text epoch:int8 session:text mode:text waits_for:text blocked_by:text
 nodes epoch:int8 name:text live:bool low_water:int8 write_mark:int8 expiry_ms:int8 format:int8 release:int8
     latency_ms:float8 usual_latency_ms:float8

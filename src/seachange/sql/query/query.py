@@ -27,12 +27,14 @@ from seachange.sql.duck.stream import BATCH_ROWS
 from seachange.sql.parsing.parse import TreeStatement, parse_script
 from seachange.sql.pgcatalog.scan import (
     ACTIVITY,
+    BUILDS,
     LOCKS,
     SETTINGS,
     STATEMENTS,
     catalog_of,
     find_relation,
     scan_activity,
+    scan_builds,
     scan_locks,
     scan_settings,
     scan_statements,
@@ -149,6 +151,8 @@ def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> 
         return scan_statements(port.statement.session.prepared(), number)
     if name == LOCKS:
         return scan_locks(port.views.shown_locks(), catalog_of(port).facts, number)
+    if name == BUILDS:
+        return scan_builds(port.views.shown_builds(), catalog_of(port).facts, number)
     if name == ACTIVITY:
         return scan_activity(port.views.shown_sessions(), catalog_of(port).facts, number)
     return catalog_of(port).scan(name, number)

@@ -248,10 +248,10 @@ class Pattern:
     """Statements that differ only in their constants. They share a plan if it treats a parameter as it treats a
     constant; else each of them is compiled as it is."""
 
-    __slots__ = ("_prepared", "_text", "is_known", "is_proven", "is_shared")
+    __slots__ = ("_prepared", "is_known", "is_proven", "is_shared", "text")
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         # Parsed when it is met again: most texts are not repeated with other constants.
         self.is_known = False
         self.is_shared = True
@@ -262,7 +262,7 @@ class Pattern:
     def prepared(self) -> Prepared | None:
         if self._prepared is None and self.is_shared:
             try:
-                (self._prepared,) = _prepare(self._text)
+                (self._prepared,) = _prepare(self.text)
                 parsed = self._prepared.parsed
                 self.is_shared = isinstance(parsed, TreeStatement) and _is_of_operands(parsed.tree)
             except (errors.Error, ValueError):

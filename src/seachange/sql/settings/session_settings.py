@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from seachange import errors
 from seachange.model.isolation import Isolation
 from seachange.sql.settings import settings
-from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
+from seachange.sql.settings.setting_checks import parse_duration_ms, parse_log_duration_ms, parse_size
 
 # What RESET ALL leaves as it is: who the session is, and what the transaction is.
 _ISOLATION = "transaction_isolation"
@@ -27,6 +27,8 @@ class TypedSettings:
     the session keeps the role that it began with."""
 
     statement_timeout_ms: int
+    # From which duration statements are logged; none if it is negative.
+    log_min_duration_ms: int
     lock_timeout_ms: int
     drain_timeout_ms: int
     idle_timeout_ms: int
@@ -71,6 +73,7 @@ class SessionSettings:
         role, session_user = self.get("role"), self.get("session_authorization")
         return TypedSettings(
             statement_timeout_ms=parse_duration_ms(self.get("statement_timeout")),
+            log_min_duration_ms=parse_log_duration_ms(self.get("log_min_duration_statement")),
             lock_timeout_ms=parse_duration_ms(self.get("lock_timeout")),
             drain_timeout_ms=parse_duration_ms(self.get("seachange.drain_timeout")),
             idle_timeout_ms=parse_duration_ms(self.get("idle_session_timeout")),

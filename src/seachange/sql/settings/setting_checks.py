@@ -98,6 +98,19 @@ def check_duration(value: str) -> str:
     return value
 
 
+def parse_log_duration_ms(text: str) -> int:
+    """
+    >>> parse_log_duration_ms("-1"), parse_log_duration_ms("250ms")
+    (-1, 250)
+    """
+    return -1 if text.strip() == "-1" else parse_duration_ms(text)
+
+
+def check_log_duration(value: str) -> str:
+    parse_log_duration_ms(value)
+    return value.strip()
+
+
 def check_expiry(value: str) -> str:
     if parse_duration_ms(value) < _EXPIRY_MS_MIN:
         raise ValueError(value)
