@@ -1,8 +1,6 @@
 """The command line, in processes of its own."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 
@@ -155,22 +153,6 @@ def test_command_line_exits_with_the_right_code(arguments, code, capsys):
         main(arguments)
     assert ended.value.code == code
     capsys.readouterr()
-
-
-def test_a_terminal_gets_a_prompt(shop):
-    """Statements may span lines; an error does not end the conversation."""
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "seachange.cli.main", "sql", "--data", str(shop)]
-    with subprocess.Popen(
-        command, stdin=follower, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        os.write(leader, b"select nope;\nselect\n'a;b' as x;\n\\?\n\\q\n")
-        out, err = process.communicate(timeout=PATIENCE_S)
-    os.close(leader)
-    os.close(follower)
-    assert process.returncode == 0
-    assert "a;b" in out
-    assert "42703" in err
 
 
 def test_a_reader_that_goes_away_is_no_error_of_ours(shop):

@@ -44,6 +44,17 @@ def _aligned(row: list[str], widths: list[int], columns: tuple[ResultColumn, ...
     ]
 
 
+def print_expanded(result: Result, out: TextIO) -> None:
+    """One line for each column of a row."""
+    columns = result.columns or ()
+    width = max((len(column.name) for column in columns), default=0)
+    for number, row in enumerate(result.rows, 1):
+        print(f"-[ RECORD {number} ]".ljust(width + 12, "-"), file=out)
+        for column, cell in zip(columns, _cells(row, columns), strict=True):
+            print(f"{column.name.ljust(width)} | {cell}", file=out)
+    print(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'})\n", file=out)
+
+
 def print_csv(result: Result, out: TextIO) -> None:
     if result.columns is None:
         return

@@ -2,23 +2,25 @@
 the exit code 1.
 
 Each -c is one transaction unless it contains BEGIN; each statement of a file, or of standard input, is its own
-transaction. Without -c and -f, a terminal gets a prompt.
+transaction. Without -c and -f, a terminal gets a prompt with history, completion and psql's commands (\\? lists them);
+Ctrl-C cancels a statement.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from seachange.cli.database import add_database_options, open_database, report_error, warn_of_open_folder
 from seachange.cli.formats import FORMATS
 from seachange.engine.session.session import Session
-from seachange.errors import Error, SyntaxProblem
+from seachange.errors import Error
 from seachange.runtime.ctrl_c import CtrlCHeld, calling_at_ctrl_c
-from seachange.sql.text.tokens import is_complete, split_script
+from seachange.sql.text.tokens import split_script
 
 EXAMPLES = """examples:
   seachange sql --data shop -c "create table t (id bigint primary key, name text)"
@@ -27,7 +29,7 @@ EXAMPLES = """examples:
   echo "select count(*) from t" | seachange sql --data shop --format csv
   seachange sql --data shop --catalog postgresql://user@host/catalog
 """
-_HELP = "Statements end with a semicolon. \\q quits, \\? shows this help."
+_SHELL = "seachange.cli.shell"
 
 
 class _Append(argparse.Action):
@@ -61,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
             runner = TextRunner(session, arguments.format)
             try:
                 session.check_login()
+                if arguments.inputs is None and sys.stdin.isatty():
+                    # The packages of the prompt are loaded only for it.
+                    return int(import_module(_SHELL).Shell(session, arguments.format).run())
                 with calling_at_ctrl_c(session.interrupt):
                     return runner.run(arguments.inputs)
             except Error as error:
@@ -88,8 +93,6 @@ class TextRunner:
         self._file: tuple[str, int] | None = None
 
     def run(self, inputs: list[tuple[str, str]] | None) -> int:
-        if inputs is None and sys.stdin.isatty():
-            return converse(self.run_text)
         for kind, value in inputs or [("file", "-")]:
             if kind == "command":
                 self._file = None
@@ -126,48 +129,3 @@ class TextRunner:
             for notice in self._session.notices:
                 print(f"NOTICE:  {notice}", file=sys.stderr)
             self._session.notices.clear()
-
-
-def converse(run_text: Callable[[str], None]) -> int:
-    print(_HELP)
-    lines: list[str] = []
-    while True:
-        try:
-            line = input("seachange-> " if lines else "seachange=> ")
-        except EOFError:
-            print()
-            return 0
-        except KeyboardInterrupt:
-            print()
-            lines.clear()
-            continue
-        if not lines and line.strip() in ("\\q", "exit", "quit"):
-            return 0
-        if not lines and line.strip() == "\\?":
-            print(_HELP)
-            continue
-        lines.append(line)
-        text = "\n".join(lines)
-        if not text.strip():
-            lines.clear()
-        elif _ends(text):
-            lines.clear()
-            _run(run_text, text)
-
-
-def _ends(text: str) -> bool:
-    try:
-        return is_complete(text)
-    except SyntaxProblem:
-        # An open quote or comment: wait for the rest, until a line ends it.
-        return False
-
-
-def _run(run_text: Callable[[str], None], text: str) -> None:
-    try:
-        run_text(text)
-    except Error as error:
-        report_error(error)
-    except KeyboardInterrupt:
-        print("canceled", file=sys.stderr)
-    sys.stdout.flush()
