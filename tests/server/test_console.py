@@ -232,7 +232,12 @@ def test_a_change_needs_the_cookie_and_the_proof(root: Browser, path: str):
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}],
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://[bad"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
 )
 def test_requests_of_other_sites_are_refused(root: Browser, headers: dict[str, str]):
     assert root.get("me", **headers).status == 403
@@ -286,9 +291,21 @@ def test_only_the_files_of_the_page_are_served(served: Served, path: str):
     assert Browser(served).ask("GET", path).status == 404
 
 
-@pytest.mark.parametrize(("body", "status"), [("{", 400), ("[]", 400), ('"x"', 400), ("x" * 70_000, 413)])
+HALF = '"\\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        *(("{", 400), ("[]", 400), ('"x"', 400), ("x" * 70_000, 413)),
+        # What is nested too deeply to be read, and half of a character.
+        *(("[" * 60_000, 400), ('{"text": ' + "[" * 30_000 + "]" * 30_000 + "}", 400)),
+        *((f'{{"text": {HALF}}}', 400), (f'{{"user": {HALF}, "password": {HALF}}}', 400)),
+    ],
+)
 def test_a_body_that_is_no_object_is_refused(root: Browser, body: str, status: int):
     assert root.post("run", body).status == status
+    assert root.post("login", body).status == status
 
 
 def test_a_log_in_ends_with_the_password(served: Served):

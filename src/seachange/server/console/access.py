@@ -66,4 +66,7 @@ def is_from_own_site(request: HttpRequest) -> bool:
     if request.headers.get("sec-fetch-site", "same-origin") not in _OWN_SITES:
         return False
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    try:
+        return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    except ValueError:
+        return False

@@ -274,7 +274,9 @@ async def _read_json(request: HttpRequest, reader: asyncio.StreamReader) -> Mapp
         raise BodyRefused("the body must be JSON", is_long=False)
     try:
         content = json.loads(await read_body(request, reader))
-    except ValueError:
+        # Half a character of two halves is no text: nothing could store or compare it.
+        json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         raise BodyRefused("the body is not JSON", is_long=False) from None
     if not isinstance(content, dict):
         raise BodyRefused("the body is not a JSON object", is_long=False)
