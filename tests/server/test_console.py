@@ -151,7 +151,7 @@ def test_a_change_is_run_and_reported(root: Browser, served: Served):
 def test_load_is_sampled(root: Browser, served: Served):
     wait_until(lambda: root.get("load").content["samples"], "the first sample")
     (sample, *_) = root.get("load").content["samples"]
-    assert set(sample) == {"at", "statements", "p99_ms", "failed", "conflicts"}
+    assert set(sample) == {"at", "statements", "p99_ms", "failed", "conflicts", "job_rows", "compactions"}
 
 
 def test_changes_reach_an_open_page(root: Browser, served: Served):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,7 +95,26 @@ def test_every_page_shows_what_it_is_for(page: Page):
     look(page, "nodes")
     page.get_by_role("link", name="Load").click()
     expect(page.get_by_role("img", name="Statements per second")).to_be_visible()
+    expect(page.get_by_role("region", name="Statements that took most time")).to_be_visible()
     look(page, "load")
+
+
+def test_who_blocks_whom_is_shown_as_a_tree(page: Page, served: Served):
+    password = PASSWORDS["seachange"]
+    with (
+        psycopg.connect(served.url, password=password) as holder,
+        psycopg.connect(served.url, password=password) as waiter,
+    ):
+        holder.execute("select * from orders where id = 1 for update")
+        thread = threading.Thread(target=waiter.execute, args=("update orders set note = '<b>x' where id = 1",))
+        thread.start()
+        page.get_by_role("link", name="Nodes and sessions").click()
+        tree = page.get_by_role("list", name="Who blocks whom")
+        expect(tree.get_by_text(f"{holder.info.backend_pid} seachange")).to_be_visible()
+        expect(tree.get_by_role("list").get_by_text(f"{waiter.info.backend_pid} seachange")).to_be_visible()
+        look(page, "waits")
+        holder.rollback()
+        thread.join(PATIENCE_S)
 
 
 def test_a_change_is_planned_confirmed_and_run_by_keyboard(page: Page, served: Served):

@@ -1,4 +1,4 @@
-"""The recent load of a node, second by second: statements, their duration, failures, conflicts.
+"""The recent load of a node, second by second: statements, their duration, failures, conflicts, and its own work.
 
 **Invariant:** a bounded number of samples is kept, and taking one does not depend on how many requests look at them.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +25,17 @@ class _Counts:
     below: tuple[int, ...]
     failed: int
     conflicts: int
+    # Rows that jobs have read, and compacted indexes.
+    job_rows: int
+    compactions: int
 
 
 class LoadHistory:
-    def __init__(self, meters: Meters) -> None:
+    """`compactions` gives how many indexes the node has compacted."""
+
+    def __init__(self, meters: Meters, compactions: Callable[[], int]) -> None:
         self._meters = meters
+        self._compactions = compactions
         self._last: _Counts | None = None
         self._samples: deque[Mapping[str, Any]] = deque(maxlen=SAMPLES_MAX)
 
@@ -48,7 +54,8 @@ class LoadHistory:
         below = tuple(map(sum, zip(*readings, strict=True))) if readings else (0,) * (len(BOUNDS_US) + 1)
         refused = self._meters.refusals.read()
         conflicts = sum(count for sqlstate, count in refused.items() if sqlstate.startswith("40"))
-        return _Counts(wall_us, below, self._meters.failures.total, conflicts)
+        work = self._meters.pipeline_rows.total, self._compactions()
+        return _Counts(wall_us, below, self._meters.failures.total, conflicts, *work)
 
 
 def _rates(before: _Counts, after: _Counts) -> Mapping[str, Any]:
@@ -60,6 +67,8 @@ def _rates(before: _Counts, after: _Counts) -> Mapping[str, Any]:
         "p99_ms": percentile_ms(counts, _P99),
         "failed": round((after.failed - before.failed) / seconds, 1),
         "conflicts": round((after.conflicts - before.conflicts) / seconds, 1),
+        "job_rows": round((after.job_rows - before.job_rows) / seconds),
+        "compactions": round((after.compactions - before.compactions) / seconds, 1),
     }
 
 

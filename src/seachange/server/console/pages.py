@@ -72,7 +72,7 @@ class ConsolePages:
         self._throttle = throttle
         self._tokens = Tokens(auth_config, SYSTEM_CLOCK, "console")
         self._runs = ConsoleRuns(node)
-        self._load = LoadHistory(node.parts.meters)
+        self._load = LoadHistory(node.parts.meters, lambda: node.maintenance.compactions)
         self._threads = ThreadPool(_THREADS, "seachange-console")
         # The requests of open pages.
         self._streams: set[asyncio.Task[Any]] = set()

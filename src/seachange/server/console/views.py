@@ -60,6 +60,10 @@ VIEWS: dict[str, ConsoleQuery] = {
         "transaction_began, state_changed FROM seachange.sessions "
         "WHERE application IS DISTINCT FROM 'seachange console' ORDER BY state = 'idle', state_changed LIMIT 500"
     ),
+    "statements": ConsoleQuery(
+        "SELECT statement, role, node, calls, failures, total_ms, mean_ms, longest_ms, rows FROM seachange.statements "
+        "ORDER BY total_ms DESC LIMIT 30"
+    ),
     "waits": ConsoleQuery("SELECT node, session, mode, waits_for, blocked_by FROM seachange.waits LIMIT 500"),
     "leases": ConsoleQuery(
         "SELECT node, session, table_schema, table_name, version, newest_version, is_changing, job_id, since "

@@ -13,6 +13,8 @@ const state = {
   stages: [],
   load: [],
   changes: [],
+  statements: [],
+  statementsAt: 0,
   plan: { text: "", problem: null, explained: null, runs: [] },
 };
 
@@ -155,7 +157,14 @@ const PAGES = {
     const found = await Promise.all(names.map((name) => view(name)));
     return nodesPage(Object.fromEntries(names.map((name, index) => [name, found[index]])), act);
   },
-  load: async () => loadPage(state.load, shades(state.stages, state.jobs)),
+  load: async () => {
+    // The page is drawn again with each sample; its statements change less often.
+    if (Date.now() - state.statementsAt > PLAIN_REFRESH_MS) {
+      state.statements = await view("statements");
+      state.statementsAt = Date.now();
+    }
+    return loadPage(state.load, shades(state.stages, state.jobs), state.statements, state.jobs);
+  },
 };
 
 function address() {

@@ -52,7 +52,7 @@ function jobCard(job, stages, act) {
     element("h3", {}, job.statement ?? `job ${job.id}`),
     element("p", {}, `Job ${job.id}: `, statusOf(job.status), job.request ? ` (${job.request} requested)` : ""),
     stageList(finished, OPEN.includes(job.status) ? (job.stage ?? job.phase) : null),
-    OPEN.includes(job.status) ? progress : null,
+    job.waiting_for === SPARK_START ? element("p", {}, "Starting Spark …") : OPEN.includes(job.status) ? progress : null,
     facts([
       ["rows", job.rows_total === null ? job.rows_done : `${shown(job.rows_done)} of ${shown(job.rows_total)}`],
       ["rows per second", job.rows_per_second === null ? null : Math.round(job.rows_per_second)],
@@ -198,6 +198,29 @@ function tablePart({ schema, name, columns, elements, layouts, parts, changes })
   ];
 }
 
+// Who blocks whom, as a tree below each session that itself waits for none. A session is listed once below each holder.
+function blockingTree(sessions) {
+  const byPid = new Map(sessions.map((session) => [String(session.pid), session]));
+  const holders = (session) => (session.blocked_by ?? "").split(", ").filter((pid) => byPid.has(pid));
+  const waiting = sessions.filter((session) => holders(session).length);
+  const roots = [...new Set(waiting.flatMap(holders))].filter((pid) => !holders(byPid.get(pid)).length);
+  if (!waiting.length) return element("p", { class: "empty" }, "No session waits for another one.");
+  const branch = (pid, above) => {
+    const session = byPid.get(pid);
+    const below = above.includes(pid) ? [] : waiting.filter((one) => holders(one).includes(pid));
+    return element(
+      "li",
+      {},
+      `${pid} ${session.role}, ${session.state ?? ""}${session.waits_for ? `, waits for ${session.waits_for}` : ""}: `,
+      element("code", {}, session.statement ?? ""),
+      below.length ? element("ul", {}, below.map((one) => branch(String(one.pid), [...above, pid]))) : null,
+    );
+  };
+  // Sessions that wait in a circle have no root, until one of them gives way.
+  const starts = roots.length ? roots : [String(waiting[0].pid)];
+  return element("ul", { class: "tree", "aria-label": "Who blocks whom" }, starts.map((pid) => branch(pid, [])));
+}
+
 export function nodesPage({ nodes, sessions, waits, leases, events }, act) {
   const rows = sessions.map((session) => ({
     ...session,
@@ -214,6 +237,7 @@ export function nodesPage({ nodes, sessions, waits, leases, events }, act) {
     element("h2", {}, "Sessions"),
     table("Sessions of all nodes", ["pid", "role", "state", "statement", "waits_for", "blocked_by", "application", "node", "client_address", "state_changed", "end"], rows, ["statement"]),
     element("h2", {}, "Waits"),
+    blockingTree(sessions),
     table("Who waits for whom", ["session", "mode", "waits_for", "blocked_by", "node"], waits),
     element("h2", {}, "Leases"),
     table("Versions that transactions still use", ["table_schema", "table_name", "version", "newest_version", "is_changing", "job_id", "session", "node", "since"], leases),
@@ -224,8 +248,15 @@ export function nodesPage({ nodes, sessions, waits, leases, events }, act) {
   ];
 }
 
-export function loadPage(samples, spans) {
-  const last = samples[samples.length - 1] ?? { statements: 0, p99_ms: null, failed: 0, conflicts: 0 };
+export function loadPage(samples, spans, statements, jobs) {
+  const last = samples[samples.length - 1] ?? { statements: 0, p99_ms: null, failed: 0, conflicts: 0, job_rows: 0, compactions: 0 };
+  const charts = [
+    ["Statements that failed, per second", "/s", "failed"],
+    ["Commits refused because of a conflict, per second", "/s", "conflicts"],
+    ["Rows that jobs read, per second", "/s", "job_rows"],
+    ["Indexes compacted, per second", "/s", "compactions"],
+  ];
+  const working = jobs.filter((job) => ["running", "reverting"].includes(job.status));
   return [
     element("h1", {}, "Load"),
     facts([
@@ -233,11 +264,23 @@ export function loadPage(samples, spans) {
       ["99 of 100 within (ms)", last.p99_ms],
       ["failed per second", last.failed],
       ["conflicts per second", last.conflicts],
+      ["rows read by jobs per second", last.job_rows],
+      ["compactions per second", last.compactions],
     ]),
+    working.map((job) => element("p", {}, `Job ${job.id} on ${job.node ?? "no node"}: ${workOf(job)}`)),
     loadCharts(samples, spans),
-    samples.length < 2 ? null : chart("Statements that failed, per second", "/s", samples, "failed", spans),
-    samples.length < 2 ? null : chart("Commits refused because of a conflict, per second", "/s", samples, "conflicts", spans),
-  ].filter(Boolean);
+    samples.length < 2 ? [] : charts.map(([title, unit, name]) => chart(title, unit, samples, name, spans)),
+    element("h2", {}, "Statements"),
+    table("Statements that took most time, on all nodes", STATEMENT_COLUMNS, statements, ["statement"]),
+  ].flat();
+}
+
+const STATEMENT_COLUMNS = ["statement", "calls", "failures", "total_ms", "mean_ms", "longest_ms", "rows", "role", "node"];
+// What a job waits for while its Spark application is being started.
+const SPARK_START = "Spark to start";
+
+function workOf(job) {
+  return job.waiting_for === SPARK_START ? "starting Spark" : job.waiting_for ? `waits for ${job.waiting_for}` : job.stage ?? job.phase;
 }
 
 export function loginPage(problem, login) {
