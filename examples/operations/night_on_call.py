@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -42,7 +44,7 @@ def seachange(*arguments: object) -> str:
 
 
 @contextmanager
-def server(data: Path, log: Path):
+def server(data: Path, log: Path) -> Iterator[str]:
     """The URL of a server."""
     options = ["--data", data, "--trust", "--listen", "127.0.0.1:0", "--http", "off", "--log", log]
     with subprocess.Popen([*COMMAND, "serve", *map(str, options)], stdout=subprocess.PIPE, text=True) as process:
@@ -57,13 +59,13 @@ def server(data: Path, log: Path):
             process.terminate()
 
 
-def one(connection: psycopg.Connection, query: str, *values: object) -> tuple:
+def one(connection: psycopg.Connection, query: str, *values: object) -> tuple[Any, ...]:
     row = connection.execute(query, values or None).fetchone()
     assert row is not None, query
     return row
 
 
-def wait_for(connection: psycopg.Connection, query: str, *values: object) -> tuple:
+def wait_for(connection: psycopg.Connection, query: str, *values: object) -> tuple[Any, ...]:
     """The first row, once there is one."""
     while True:
         row = connection.execute(query, values or None).fetchone()

@@ -96,8 +96,7 @@ ONE = struct.pack(">i", 1)
         (b"", "22P04"),
         (b"PGCOPY\n\xff\r\n\1" + bytes(8), "22P04"),
         (HEADER[:11] + b"\0\1\0\0" + bytes(4), "22P04"),
-        (HEADER, "22P04"),
-        (HEADER + row(ONE, b"a"), "22P04"),
+        (HEADER + row(ONE, b"a") + b"\0", "22P04"),
         (HEADER + row(ONE, b"a") + b"\xff\xff!", "22P04"),
         (HEADER + row(ONE) + b"\xff\xff", "22P04"),
         (HEADER + row(ONE, b"a", b"b") + b"\xff\xff", "22P04"),
@@ -125,3 +124,18 @@ def test_no_rows_are_a_file_as_well(served):
 def test_texts_have_options_that_binary_files_have_not(served):
     with Wire(served.port) as wire:
         assert wire.code(query("copy t to stdout (format binary, header)")) == "42601"
+
+
+def test_a_file_may_end_behind_a_record_without_a_trailer(served):
+    """As ADBC's driver sends it."""
+    with psycopg.connect(served.url, autocommit=True) as connection:
+        connection.execute("create table untrailed (n int)")
+        record = struct.pack(">hii", 1, 4, 7)
+        for ending, expected in ((b"", 2), (b"\0", None)):
+            try:
+                with connection.cursor().copy("copy untrailed from stdin (format binary)") as copy:
+                    copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8) + 2 * record + ending)
+            except psycopg.errors.BadCopyFileFormat:
+                assert expected is None
+            else:
+                assert connection.execute("select count(*) from untrailed").fetchone() == (expected,)

@@ -160,3 +160,25 @@ def test_functions_outlive_the_session_that_called_them_first(database, tmp_path
         gc.collect()
         # What was let go of is something else by now.
         assert len([lambda n=n: n for n in range(20_000)]) == 20_000
+
+
+def test_questions_of_the_adbc_driver_are_answered(database):
+    types = rows(
+        database,
+        "select typname from pg_type where (typreceive != 0 or typsend != 0) and typreceive::text != 'array_recv'",
+    )
+    assert ("int8",) in types
+    assert rows(database, "select count(*) from pg_type t where 0 = t.typreceive") == [(0,)]
+    assert rows(database, """select attname from pg_attribute where attrelid = '"public" . "t"'::regclass::oid""") == [
+        ("a",),
+        ("b",),
+        ("c",),
+    ]
+    assert rows(database, "select nspname from pg_namespace where nspname !~ '^pg_' or oid = pg_my_temp_schema()") == [
+        ("information_schema",),
+        ("public",),
+    ]
+    # A column of a user's table is a number.
+    database.execute("create table sent (typsend integer)")
+    database.execute("insert into sent values (0)")
+    assert rows(database, "select typsend from sent where typsend = 0") == [(0,)]

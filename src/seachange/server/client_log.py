@@ -57,7 +57,7 @@ class ClientLog:
             cause = problem.__cause__ or problem
             id_ = log_internal(self.log, SYSTEM_ENTROPY, cause, "a statement", **about)
             problem.located(f"error id {id_}")
-        log_problem(self.log, problem, text, **about)
+        log_problem(self.log, problem, problem.statement or text, **about)
 
 
 NO_LOG = ClientLog(SILENT, "", "")

@@ -33,7 +33,11 @@ def read_binary_records(file: BinaryIO) -> Iterator[tuple[int, list[bytes | None
     number = 0
     while True:
         number += 1
-        (width,) = _INT16.unpack(_take(file, 2, number))
+        head = file.read(_INT16.size)
+        if not head:
+            # Some clients send no trailer; PostgreSQL does not ask for it either.
+            return
+        (width,) = _INT16.unpack(head + _take(file, _INT16.size - len(head), number))
         if width == _END:
             if file.read(1):
                 raise errors.BadCopyFormat(line=number, detail="unexpected data after the end of a COPY file")

@@ -17,6 +17,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType, View
+from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.sessions import SessionRequest
 from seachange.sql.pgcatalog import deparse, regs
 from seachange.sql.pgcatalog.builtin import PG_CATALOG, TYPE_BY_OID
@@ -164,6 +165,11 @@ def _backend_pid(context: regs.Context) -> int:
     return context.port.statement.session.number
 
 
+def _my_temp_schema(context: regs.Context) -> int:
+    """0 as long as the session has no temporary relation."""
+    return context.facts.namespace_oids.get(OWN_SCHEMA, 0)
+
+
 def _blocking_pids(context: regs.Context, pid: int) -> list[int]:
     return list(context.port.views.blockers(pid))
 
@@ -261,6 +267,7 @@ CALLS: Final[dict[str, CatalogCall]] = {
     "current_setting": _call("VARCHAR BOOLEAN", "VARCHAR", _current_setting, 1),
     "set_config": _call("VARCHAR VARCHAR BOOLEAN", "VARCHAR", _set_config, 1),
     "pg_backend_pid": _call("", "INTEGER", _backend_pid),
+    "pg_my_temp_schema": _call("", "BIGINT", _my_temp_schema),
     "pg_blocking_pids": _call("INTEGER", "INTEGER[]", _blocking_pids),
     "pg_cancel_backend": _call("INTEGER", "BOOLEAN", _cancel),
     "pg_terminate_backend": _call("INTEGER BIGINT", "BOOLEAN", _terminate, 1),

@@ -28,10 +28,10 @@ class Context(Protocol):
 def name_parts(text: str) -> list[str]:
     """The parts of a qualified name, folded.
 
-    >>> name_parts('Shop."My Table"')
-    ['shop', 'My Table']
+    >>> name_parts('Shop."My Table"'), name_parts('"shop" . t ')
+    (['shop', 'My Table'], ['shop', 't'])
     """
-    parts = re.findall(r'"((?:[^"]|"")*)"|([^".]+)', text.strip())
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^".\s][^".]*)', text)
     return [quoted.replace('""', '"') if not plain else plain.strip().lower() for quoted, plain in parts]
 
 

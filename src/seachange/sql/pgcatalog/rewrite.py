@@ -25,6 +25,10 @@ _NUMBERS: Final[dict[str, str]] = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIG
 _VECTORS: Final = frozenset({"indkey", "indclass", "indoption", "indcollation", "proargtypes", "i_indoption"})
 # Characters of names have numbers from zero, too; pg_dump tells array types by the first.
 _ZERO_BASED: Final = _VECTORS | {"typname"}
+# Columns that refer to functions.
+_PROCEDURES: Final = frozenset(
+    {"typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript"}
+)
 # Table functions that are relations here.
 _SOURCES: Final = frozenset({"pg_available_extensions", "pg_get_keywords", "pg_partition_ancestors"})
 _ARRAY_TEXT: Final = re.compile(r"\{([^{}\\]*)\}")
@@ -51,6 +55,7 @@ def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
     if not found:
         return tree
     _name_catalogs(tree)
+    _compare_procedures(tree)
     show_vectors(tree)
     # From the inside out: inner nodes are replaced before outer ones are copied.
     holder = exp.Paren(this=tree)
@@ -98,6 +103,18 @@ def _name_catalogs(tree: exp.Expr) -> None:
         if number is not None:
             in_list = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
             column.replace(exp.alias_(number, "tableoid") if in_list else number)
+
+
+def _compare_procedures(tree: exp.Expr) -> None:
+    """Functions are represented by their names: that of none is -, and its number 0."""
+    for column in tree.find_all(exp.Column):
+        if column.name.lower() not in _PROCEDURES or not isinstance(column.parent, exp.EQ | exp.NEQ):
+            continue
+        other = column.parent.right if column.arg_key == "this" else column.parent.left
+        source = _source_of(column)
+        is_none = isinstance(other, exp.Literal) and other.name == "0"
+        if is_none and source is not None and source.name.lower() == "pg_type" and source.db in ("", PG_CATALOG):
+            other.replace(exp.Literal.string("-"))
 
 
 def _source_of(column: exp.Column) -> exp.Table | None:

@@ -86,7 +86,7 @@ _NAMES: Final = """
     has_schema_privilege has_database_privilege has_sequence_privilege has_type_privilege has_function_privilege
     has_column_privilege pg_has_role pg_get_expr _pg_expandarray generate_subscripts oidin array_upper
     quote_ident quote_literal quote_nullable pg_partition_ancestors pg_sleep pg_blocking_pids pg_cancel_backend
-    pg_terminate_backend pg_is_other_temp_schema
+    pg_terminate_backend pg_is_other_temp_schema pg_my_temp_schema
     pg_sequence_last_value pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible
 """
 CATALOG_FUNCTIONS: Final[frozenset[str]] = frozenset(_NAMES.split())
