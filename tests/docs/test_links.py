@@ -23,3 +23,11 @@ def test_links_lead_somewhere(page: Path):
 def test_the_readme_leads_to_every_page():
     named = {(ROOT / target).resolve() for target in links((ROOT / "README.md").read_text())}
     assert [page.name for page in (ROOT / "docs").glob("*.md") if page not in named] == []
+
+
+def test_decisions_are_numbered_as_they_say():
+    """Two branches may take the same number."""
+    pages = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    numbers = [int(page.name.split("-")[0]) for page in pages]
+    assert len(set(numbers)) == len(numbers)
+    assert [page.read_text().split(".")[0] for page in pages] == [f"# {number}" for number in numbers]
