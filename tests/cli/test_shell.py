@@ -218,7 +218,7 @@ def test_a_file_is_run_and_a_statement_watched(shell: Terminal, tmp_path: Path):
     script.write_text("create sequence s;\nselect 'from ' || 'file' as place;\n")
     shell.line(f"\\i {script}")
     shell.expect("from file")
-    shell.line("select 'turn ' || nextval('s') as turn \\watch 0.01")
+    shell.line("select 'turn ' || nextval('s') as turn \\watch 0.5")
     shell.expect("turn 1")
     shell.expect("turn 3")
     shell.expect("seachange=>", shell.interrupt)

@@ -17,7 +17,7 @@ OTHER_SEEDS = (1, 2)
 ELSEWHERE = {("postgresql", "commit.written")}
 
 # These have suites of their own.
-ELSEWHERE_TESTED = ("job.", "restore.", "block.", "identity.", "export.", "copy.")
+ELSEWHERE_TESTED = ("backup.", "job.", "restore.", "block.", "identity.", "export.", "copy.")
 POINTS = [point for point in faults.POINTS if not point.startswith(ELSEWHERE_TESTED)]
 
 

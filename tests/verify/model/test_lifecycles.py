@@ -26,6 +26,10 @@ SHOWN_BY: dict[str, tuple[Lifecycle, str]] = {
 UNPLANNED = {("column", Status.WRITE_ONLY)}
 
 
+# Their rows get values from the history, which the models do not know.
+NOT_MODELLED = (lifecycles.RESTORED_COLUMN,)
+
+
 def removals():
     for name, (lifecycle, _) in SHOWN_BY.items():
         for step in (*lifecycle.add, *lifecycle.drop):
@@ -51,4 +55,4 @@ def test_each_status_and_each_fence_is_needed(name, status, effect):
 def test_every_lifecycle_with_states_of_its_own_is_looked_at():
     looked_at = [lifecycle for lifecycle, _ in SHOWN_BY.values()]
     for kind, lifecycle in LIFECYCLES.items():
-        assert lifecycle in (*looked_at, lifecycles.SIMPLE), kind
+        assert lifecycle in (*looked_at, *NOT_MODELLED, lifecycles.SIMPLE), kind

@@ -45,6 +45,10 @@ def test_versions_rise_and_what_can_fail_can_be_reverted(scenario):
             assert program.instructions[first.back].version >= first.version or first.act is Act.PUBLISH
 
 
+# Its rows get values from the history, which the models do not know.
+NOT_MODELLED: set[type] = {elements.RestoredColumn}
+
+
 def test_every_kind_of_element_with_states_of_its_own_is_explored():
     changed: set[type] = set()
     for scenario in SCENARIOS:
@@ -52,4 +56,4 @@ def test_every_kind_of_element_with_states_of_its_own_is_explored():
         for element in program.elements:
             if len({program.state(n, element) for n in range(len(program.versions))}) > 1:
                 changed.add(type(element))
-    assert {kind for kind, lifecycle in LIFECYCLES.items() if len(lifecycle.add) > 1} <= changed
+    assert {kind for kind, lifecycle in LIFECYCLES.items() if len(lifecycle.add) > 1} <= changed | NOT_MODELLED
