@@ -57,8 +57,8 @@ def test_a_file_that_was_moved_away_is_opened_again(tmp_path):
 def test_a_full_pipe_blocks_no_writer_and_drops_are_counted():
     reading, writing = os.pipe()
     log = EventLog(LogStream(writing))
-    # More than a pipe and the waiting entries hold.
-    for _ in range(15_000):
+    # More than a pipe, the entries that are being written and those that wait hold.
+    for _ in range(25_000):
         log.info("filler", text="x" * 100)
     found = bytearray()
 
