@@ -8,6 +8,8 @@ import seachange
 
 ROOT = Path(seachange.__file__).parent
 MODULES_MAX = 31
+MODULE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 60
 
 
 def modules() -> list[Path]:
@@ -33,3 +35,19 @@ def test_a_public_class_name_is_used_once():
 def test_every_package_says_what_it_holds():
     silent = [p for p in modules() if p.name == "__init__.py" and not ast.get_docstring(ast.parse(p.read_text()))]
     assert silent == []
+
+
+def test_no_module_and_no_function_is_too_long():
+    found = {str(m.relative_to(ROOT)): len(m.read_text().splitlines()) for m in modules()}
+    assert {name: lines for name, lines in found.items() if lines > MODULE_LINES_MAX} == {}
+    long = [
+        f"{module.relative_to(ROOT)}: {node.name}"
+        for module in modules()
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _lines(node) > FUNCTION_LINES_MAX
+    ]
+    assert long == []
+
+
+def _lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1

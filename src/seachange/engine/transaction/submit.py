@@ -250,8 +250,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, foreign_keys: 
         # By what is applied here; whatever was taken away since sends the commit back by its version.
         txn.rights.validate()
         draft.soft.resolve(txn, draft.writes, draft.listed)
-        shares = {**draft.soft.without_references(txn), **txn.rights.shares()}
-        keys = WriteSet(draft.writes, shares, oldest, draft.listed)
+        keys = _write_set(txn, draft, oldest)
         try:
             validated = validate(txn, keys, validated)
         except errors.SerializationFailure as problem:
@@ -279,8 +278,7 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, foreign_keys: 
                     raise refusal(outcome, txn)
                 if attempt == UNLISTED_ATTEMPTS:
                     is_listed = True
-                    _list_keys(txn, draft)
-                    _list_reads(txn, draft)
+                    _list_all(txn, draft)
                 txn.epoch.catch_up()
             case Conflict():
                 txn.epoch.catch_up()
@@ -303,6 +301,16 @@ def _submit(txn: TransactionState, draft: _Draft, rebase: Rebase, foreign_keys: 
                 txn.write_locks.wait_for(key, strength, resumes)
             case _:
                 raise refusal(outcome, txn)
+
+
+def _write_set(txn: TransactionState, draft: _Draft, oldest: Seq) -> WriteSet:
+    shares = {**draft.soft.without_references(txn), **txn.rights.shares()}
+    return WriteSet(draft.writes, shares, oldest, draft.listed)
+
+
+def _list_all(txn: TransactionState, draft: _Draft) -> None:
+    _list_keys(txn, draft)
+    _list_reads(txn, draft)
 
 
 def _oldest(txn: TransactionState, draft: _Draft) -> Seq:
@@ -348,8 +356,7 @@ def _redraft(txn: TransactionState, draft: _Draft, rebase: Rebase, is_listed: bo
     draft.clear()
     _fill(txn, draft)
     if is_listed:
-        _list_keys(txn, draft)
-        _list_reads(txn, draft)
+        _list_all(txn, draft)
 
 
 def _list_keys(txn: TransactionState, draft: _Draft) -> None:

@@ -82,11 +82,6 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = takes_job(plan) or plan.then is not None
     refuse_unfit(plan)
-    if plan.refilled and needs_job:
-        raise errors.FeatureNotSupported(
-            feature="reverting TRUNCATE together with a change that takes longer than its COMMIT",
-            instead="Revert the changes one by one.",
-        )
     in_block = not port.statement.is_autocommit
     if plan.then is not None and not in_block and port.statement.session.setting(PUBLISH) != "auto":
         raise errors.FeatureNotSupported(
@@ -269,6 +264,11 @@ def fresh_ids(port: TransactionPort) -> Iterator[int]:
 
 
 def refuse_unfit(plan: ChangePlan) -> None:
+    if plan.refilled and (takes_job(plan) or plan.then is not None):
+        raise errors.FeatureNotSupported(
+            feature="reverting TRUNCATE together with a change that takes longer than its COMMIT",
+            instead="Revert the changes one by one.",
+        )
     added = [target.element for target in plan.change.targets if target.adds]
     rebuilt = {c for e in added if isinstance(e, elements.PrimaryIndex) for c in e.rebuilt_ids}
     rebuilt -= {e.column_id for e in added if isinstance(e, elements.ConvertedColumn)}
