@@ -92,12 +92,19 @@ class NameScope:
         """`source` is empty for a name without a qualifier. None if it is not certain which column is meant."""
         scope: NameScope | None = self
         while scope is not None:
-            among = [each for each in scope.sources if source in ("", each.name)]
-            found = [column for each in among for column in _named(each, name, is_qualified=bool(source))]
-            if found:
-                return found[0] if len(found) == 1 else None
-            if any(each.columns is None for each in among) or (source and among):
-                return None
+            found: BoundColumn | None = None
+            is_open = False
+            for each in scope.sources:
+                if source and each.name != source:
+                    continue
+                is_open = is_open or bool(source) or each.columns is None
+                for column in () if name in each.merged and not source else each.columns or ():
+                    if column.name == name:
+                        if found is not None:
+                            return None
+                        found = column
+            if found is not None or is_open:
+                return found
             scope = scope.parent
         return None
 
@@ -139,14 +146,6 @@ class NameScope:
         owners = {id(column): each.name for each in among for column in each.columns or ()}
         starred = self.all_columns(source) or ()
         return [("" if column.name in merged else owners[id(column)], column.name) for column in starred]
-
-
-def _named(source: Source, name: str, is_qualified: bool) -> Iterator[BoundColumn]:
-    if not is_qualified and name in source.merged:
-        return
-    for column in source.columns or ():
-        if column.name == name:
-            yield column
 
 
 def _starred(sources: Sequence[Source], is_qualified: bool) -> Iterator[BoundColumn]:

@@ -75,7 +75,7 @@ def _without_stars(query: str, catalog: PortCatalog) -> str:
 
 
 def _place(node: exp.Expr) -> tuple[int, int]:
-    places = [(each.meta["start"], each.meta["end"] + 1) for each in node.walk() if "start" in each.meta]
+    places = [(each.meta["start"], each.meta["end"] + 1) for each in node.walk() if each.meta_get("start") is not None]
     return (min(start for start, _ in places), max(end for _, end in places)) if places else (0, 0)
 
 

@@ -122,7 +122,7 @@ def check_assigned(column: Column, operand: Operand | None, action: str, overrid
 
 def overriding_of(tree: exp.Expr) -> str | None:
     """What the OVERRIDING clause of an INSERT names: SYSTEM or USER."""
-    found: str | None = tree.meta.get(OVERRIDING)
+    found: str | None = tree.meta_get(OVERRIDING)
     return found
 
 

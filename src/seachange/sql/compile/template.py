@@ -286,12 +286,12 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
     nodes = [n for n in tree.find_all(exp.Table, bfs=False) if not isinstance(n.this, exp.Func)]
     nodes = [node for node in nodes if not is_cte_reference(node)]
     numbers = {node.meta[PLACE]: number for number, node in enumerate(nodes)}
-    targets = {place for node in nodes for _, place, _ in node.meta.get(LINKS, ())}
+    targets = {place for node in nodes for _, place, _ in node.meta_get(LINKS, ())}
     for node in nodes:
         number = len(found)
-        hidden, given = bool(node.meta.get(WITH_HIDDEN)), bool(node.meta.get(GIVEN))
-        read, demands = None if hidden else columns, node.meta.get(DEMANDS, ())
-        noted = node.meta.get(LINKS, ())
+        hidden, given = bool(node.meta_get(WITH_HIDDEN)), bool(node.meta_get(GIVEN))
+        read, demands = None if hidden else columns, node.meta_get(DEMANDS, ())
+        noted = node.meta_get(LINKS, ())
         links = tuple(Link(column, numbers[place], other) for column, place, other in noted if place in numbers)
         known = number if links or node.meta[PLACE] in targets else -1
         found.append(
@@ -305,7 +305,7 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
                 demands,
                 known,
                 links,
-                node.meta.get(CALL),
+                node.meta_get(CALL),
             )
         )
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
@@ -316,8 +316,9 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
 
 
 def _generate(tree: exp.Expr) -> str:
+    """It takes the tree to pieces."""
     try:
-        return tree.sql(_DuckDB, identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(_DuckDB, identify=True, comments=False, copy=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
         raise errors.FeatureNotSupported(feature=str(error).splitlines()[0], instead="") from None
     except INCOMPLETE:

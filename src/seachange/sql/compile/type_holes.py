@@ -75,7 +75,7 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
             kind = exp.Var(this=_mark(holes, UserCast(name)) + ("[]" if is_list else ""))
             cast.set("to", exp.DataType(this=exp.DType.USERDEFINED, kind=kind))
     sources = [
-        (node.alias_or_name, (GIVEN_SCHEMA if node.meta.get(GIVEN) else node.db or None, node.name))
+        (node.alias_or_name, (GIVEN_SCHEMA if node.meta_get(GIVEN) else node.db or None, node.name))
         for node in tree.find_all(exp.Table)
         if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
     ]

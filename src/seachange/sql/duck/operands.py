@@ -71,7 +71,7 @@ def read_operand(node: exp.Expr) -> Operand | None:
             return Argument(int(node.this.name))
         case exp.Paren():
             return read_operand(node.this)
-        case exp.Cast() if node.meta.get(IMPLIED):
+        case exp.Cast() if node.meta_get(IMPLIED):
             return read_operand(node.this)
         case _:
             return DefaultValue() if _is_default(node) else None

@@ -220,7 +220,7 @@ def _document(node: exp.Expr) -> exp.Expr:
 def _type_constants(node: exp.Expr) -> None:
     """A constant takes the type of the column that it is compared with."""
     for here, there in ((node.this, "expression"), (node.expression, "this")):
-        column = here.unnest().meta.get("column") if isinstance(here.unnest(), exp.Column) else None
+        column = here.unnest().meta_get("column") if isinstance(here.unnest(), exp.Column) else None
         other = node.args[there].unnest()
         if column is None:
             continue

@@ -40,7 +40,7 @@ def _mentions(text: str) -> tuple[_Mention, ...]:
     found = []
     for table in parse_tree(raw).find_all(exp.Table):
         name, schema = table.this, table.args.get("db")
-        if not isinstance(name, exp.Identifier) or is_cte_reference(table) or "start" not in name.meta:
+        if not isinstance(name, exp.Identifier) or is_cte_reference(table) or name.meta_get("start") is None:
             continue
         start = (schema or name).meta["start"]
         has_alias = table.args.get("alias") is not None

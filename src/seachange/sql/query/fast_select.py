@@ -94,7 +94,7 @@ def simple_target(tree: exp.Expr) -> DmlTarget | None:
     if where is None or not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
         return None
     alias = source.args.get("alias")
-    if source.meta.get(GIVEN) or _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
+    if source.meta_get(GIVEN) or _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
         return None
     target = read_target(source)
     return None if is_virtual_relation(target.schema, target.name) else target

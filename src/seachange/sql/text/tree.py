@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -54,7 +54,22 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
         if len(inserts) > 1:
             raise errors.FeatureNotSupported(feature="OVERRIDING beside another INSERT", instead="Separate them.")
         inserts[0].meta[OVERRIDING] = overriding
+    _share_notes(tree)
     return tree
+
+
+class Notes(dict[str, Any]):
+    """`meta` of a node: what is known of it. Copies of the node share the values, which are not changed."""
+
+    def __deepcopy__(self, memo: object) -> Notes:
+        return Notes(self)
+
+
+def _share_notes(tree: exp.Expr) -> None:
+    """A tree is copied several times: what is noted at its nodes would take longer to copy than the nodes."""
+    for node in tree.walk():
+        if node._meta is not None:
+            node._meta = Notes(node._meta)
 
 
 # What ends a list: there is an item before it. The parser would leave out a comma.

@@ -185,7 +185,7 @@ def _of_type(type_: SqlType | None) -> Number | None:
 
 def is_open(node: exp.Cast) -> bool:
     """Whether it is one to a numeric without digits: those that its value has stay."""
-    if not node.to.is_type(exp.DType.DECIMAL) or node.meta.get(WIDE):
+    if not node.to.is_type(exp.DType.DECIMAL) or node.meta_get(WIDE):
         return False
     return tuple(int(part.name) for part in node.to.expressions) in ((), NUMERIC_DEFAULT)
 

@@ -7,6 +7,7 @@ texts and whole numbers is the same, and much faster, so they are asked first wh
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from sqlglot import exp
 
@@ -32,9 +33,19 @@ _DOCUMENTS = (exp.DType.JSON, exp.DType.JSONB)
 _MOMENTS = frozenset({"now", "today", "yesterday", "tomorrow", "epoch", "infinity"})
 
 
+_ARRAYED: Final[tuple[type[exp.Expr], ...]] = (exp.ArrayOverlaps, exp.ArrayContainsAll, exp.ArrayContainedBy)
+# What may be translated.
+_CONCERNED: Final[tuple[type[exp.Expr], ...]] = (
+    *_KEYED,
+    *_ARRAYED,
+    *(exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar, exp.JSONBDeleteAtPath),
+    *(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.DPipe, exp.Sub, exp.Cast),
+)
+
+
 def translate_json(tree: exp.Expr) -> exp.Expr:
     """Innermost first: what an operator is may depend on what its operands are."""
-    for node in reversed(list(tree.walk(bfs=True))):
+    for node in reversed(list(tree.find_all(*_CONCERNED))):
         translated = _translate(node)
         if translated is not None and translated is not node:
             if node is tree:
@@ -104,14 +115,14 @@ def array_literal(elements: list[str | None], element_type: str) -> exp.Expr:
 
 
 def is_json(node: exp.Expr) -> bool:
-    if node.meta.get(IS_JSON):
+    if node.meta_get(IS_JSON):
         return True
     node = node.unnest()
-    return bool(node.meta.get(IS_JSON)) or (isinstance(node, exp.Cast) and node.to.is_type(*_DOCUMENTS))
+    return bool(node.meta_get(IS_JSON)) or (isinstance(node, exp.Cast) and node.to.is_type(*_DOCUMENTS))
 
 
 def _cast(node: exp.Cast) -> exp.Expr | None:
-    if node.meta.get(IS_JSON):
+    if node.meta_get(IS_JSON):
         return None
     binary = node.to.is_type(exp.DType.JSONB)
     if isinstance(node.this, exp.Literal) and node.this.is_string:
@@ -195,7 +206,6 @@ def _compare(node: exp.Expr) -> exp.Expr | None:
     return node
 
 
-_ARRAYED = (exp.ArrayOverlaps, exp.ArrayContainsAll, exp.ArrayContainedBy)
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 

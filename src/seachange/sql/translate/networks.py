@@ -123,11 +123,11 @@ def note_networks(tree: exp.Expr, types: Mapping[int, BoundType]) -> None:
 
 def translate_networks(tree: exp.Expr) -> exp.Expr:
     """From the inside out."""
-    for node in reversed(list(tree.walk(bfs=True))):
+    for node in reversed(list(tree.find_all(exp.Cast, exp.BitwiseNot, exp.Binary, exp.Func))):
         made = _translate(node)
         if made is None:
             continue
-        if _NETWORK in node.meta:
+        if node.meta_get(_NETWORK) is not None:
             made.meta[_NETWORK] = node.meta[_NETWORK]
         if node is tree:
             tree = made
@@ -157,11 +157,11 @@ def _translate(node: exp.Expr) -> exp.Expr | None:
 
 
 def _is_address(node: exp.Expr) -> bool:
-    return node.meta.get(_NETWORK) in _TYPES or (isinstance(node, exp.Paren) and _is_address(node.this))
+    return node.meta_get(_NETWORK) in _TYPES or (isinstance(node, exp.Paren) and _is_address(node.this))
 
 
 def _is_cidr(node: exp.Expr) -> bool:
-    return node.meta.get(_NETWORK) == "cidr" or (isinstance(node, exp.Paren) and _is_cidr(node.this))
+    return node.meta_get(_NETWORK) == "cidr" or (isinstance(node, exp.Paren) and _is_cidr(node.this))
 
 
 def _concerns(node: exp.Expr) -> bool:
@@ -199,7 +199,7 @@ def _shift(node: exp.Add | exp.Sub) -> exp.Expr | None:
 
 def _concatenate(node: exp.DPipe) -> exp.Expr | None:
     """With a text; not with an array of addresses."""
-    if any(str(operand.meta.get(_NETWORK, "")).startswith("_") for operand in (node.this, node.expression)):
+    if any(str(operand.meta_get(_NETWORK, "")).startswith("_") for operand in (node.this, node.expression)):
         return None
     shown = node.copy()
     for key in ("this", "expression"):

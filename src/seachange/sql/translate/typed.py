@@ -47,13 +47,13 @@ def note_types(found: Expressions, labels: bool = True) -> None:
     """What is noted already is kept: parts of a statement are bound again without what surrounds them. `labels`:
     whether constants become values of enum types; definitions keep their texts."""
     for node, operation in found.operations:
-        if OPERATION not in node.meta and (operation.name in _ALWAYS or any(map(_is_special, _types(operation)))):
+        if node.meta_get(OPERATION) is None and (operation.name in _ALWAYS or any(map(_is_special, _types(operation)))):
             node.meta[OPERATION] = operation
     for node, type_ in found.converted:
-        if BECOMES not in node.meta and _is_special(type_) and (labels or not _has_labels(type_)):
+        if node.meta_get(BECOMES) is None and _is_special(type_) and (labels or not _has_labels(type_)):
             node.meta[BECOMES] = type_
     for node, columns in found.rows:
-        if ROW not in node.meta and columns is not None:
+        if node.meta_get(ROW) is None and columns is not None:
             node.meta[ROW] = [column.name for column in columns]
 
 
@@ -74,7 +74,7 @@ def translate_by_type(tree: exp.Expr) -> exp.Expr:
     for node in reversed(list(tree.walk(bfs=True))):
         if not node._meta:
             continue
-        operation, type_, row = node.meta.get(OPERATION), node.meta.get(BECOMES), node.meta.get(ROW)
+        operation, type_, row = node.meta_get(OPERATION), node.meta_get(BECOMES), node.meta_get(ROW)
         made: exp.Expr | None = None
         if operation is not None:
             made = _translate(node, operation)

@@ -186,7 +186,7 @@ def _insert(
     into = exp.Schema(this=into, expressions=[name for place, name in enumerate(named) if place not in defaults])
     query = exp.Select(expressions=given, from_=exp.From(this=rows), where=exp.Where(this=is_chosen))
     made = exp.Insert(this=into, expression=query)
-    if OVERRIDING in action.meta:
+    if action.meta_get(OVERRIDING) is not None:
         made.meta[OVERRIDING] = action.meta[OVERRIDING]
     return made
 

@@ -223,7 +223,7 @@ def _reads(part: exp.Expr) -> tuple[tuple[str | None, str], ...]:
     found: list[tuple[str | None, str]] = []
     for table in part.find_all(exp.Table):
         is_written = _is_target(table) and isinstance(part, exp.Insert) and not part.args.get("conflict")
-        if is_written or not isinstance(table.this, exp.Identifier) or table.meta.get(GIVEN):
+        if is_written or not isinstance(table.this, exp.Identifier) or table.meta_get(GIVEN):
             continue
         schema, name = folded(table.args["db"]) if table.args.get("db") is not None else None, folded(table.this)
         if (_is_target(table) or not is_cte_reference(table)) and not is_virtual_relation(schema, name):
