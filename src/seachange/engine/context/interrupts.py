@@ -36,6 +36,8 @@ class SessionInterrupts:
         self._reached: list[Interruptible] = []
 
     def clear(self) -> None:
+        if not (self._ends or self._is_nudged or self._set.is_set()):
+            return
         with self._reaching:
             self._ends = self._is_nudged = False
             self._set.clear()

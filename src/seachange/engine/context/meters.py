@@ -119,7 +119,10 @@ class Timing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if kind is WouldWait:
+        self.end(error)
+
+    def end(self, error: BaseException | None) -> None:
+        if isinstance(error, WouldWait):
             # Not begun: it is done again.
             return
         self._histogram.observe(self._clock.steady_us() - self._begun_us)

@@ -158,7 +158,9 @@ class LockTable:
                 self._give_up(owner, key)
 
     def release_all(self, owner: LockOwner) -> None:
-        """Releases all locks of a scope and wakes their waiters."""
+        """Releases all locks of a scope and wakes their waiters. Called by its own thread, which waits for none."""
+        if owner not in self._held:
+            return
         with self._mutex, self._whole:
             for key in self._held.pop(owner, ()):
                 self._give_up(owner, key)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Protocol
 
 from seachange import errors
@@ -32,7 +31,7 @@ class MemoryLimit(Protocol):
     def take_down(self) -> None: ...
 
 
-class _Watched:
+class Watched:
     """A statement, while it runs. Raises QueryCanceled or OutOfMemory instead of the error that the interrupted
     statement fails with."""
 
@@ -53,11 +52,17 @@ class _Watched:
         self._watchdog.enter(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        ended = self.ended_with(error)
+        if ended is not None and ended is not error:
+            raise ended from error
+
+    def ended_with(self, error: BaseException | None) -> BaseException | None:
+        """Ends the watch; gives the error that the statement has ended with, if it has."""
         self._watchdog.leave(self)
         if self.problem is None:
-            return
-        if isinstance(error, (errors.Error, MemoryError)) or (error is None and not self.runner.is_settled):
-            raise self.problem from error
+            return error
+        is_stopped = isinstance(error, (errors.Error, MemoryError)) or (error is None and not self.runner.is_settled)
+        return self.problem if is_stopped else error
 
     def growth(self, resident: int) -> int:
         if self.resident_before is None:
@@ -71,7 +76,7 @@ class Watchdog:
         self._resident_bytes = resident_bytes
         self._memory_limit = memory_limit
         self._lock = threading.Lock()
-        self._running: set[_Watched] = set()
+        self._running: set[Watched] = set()
         # How often memory was limited until now.
         self.shortages = 0
         # Whether the next step is due as soon as a statement has run for a while.
@@ -79,12 +84,12 @@ class Watchdog:
         self._entered = threading.Event()
         self._woken = threading.Event()
 
-    def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> AbstractContextManager[None]:
+    def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> Watched:
         """Around a statement; a limit of 0 means none."""
         deadline_us = self._clock.steady_us() + timeout_ms * 1_000 if timeout_ms else 0
-        return _Watched(self, runner, deadline_us, growth_bytes_max)
+        return Watched(self, runner, deadline_us, growth_bytes_max)
 
-    def leave(self, watched: _Watched) -> None:
+    def leave(self, watched: Watched) -> None:
         with self._lock:
             self._running.discard(watched)
             if watched.is_limited:
@@ -96,7 +101,7 @@ class Watchdog:
         with self._lock:
             return any(watched.is_limited for watched in self._running)
 
-    def enter(self, watched: _Watched) -> None:
+    def enter(self, watched: Watched) -> None:
         with self._lock:
             self._running.add(watched)
             was_idle, self._is_idle = self._is_idle, False

@@ -129,6 +129,8 @@ class OpenCursors:
 
     def end(self, committed: bool) -> None:
         """The transaction has ended."""
+        if not self._by_name and not self._kept:
+            return
         self._by_name = {
             name: cursor
             for name, cursor in self._by_name.items()

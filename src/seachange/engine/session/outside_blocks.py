@@ -7,10 +7,19 @@ from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
 from seachange.sql.parsing.parse import Parsed
 
+# The kinds of statements of which some, or all, cannot run in a transaction block.
+_SOMETIMES_OUTSIDE = frozenset(
+    {
+        *(statements.CreateIndex, statements.DropIndex, statements.AlterTable, statements.CreateDatabase),
+        *(statements.DropObjects, statements.NeedlessStatement, statements.ExportTable, statements.CreateFeed),
+        *(statements.DropFeed, statements.AdvanceFeed, statements.Vacuum, statements.Discard),
+    }
+)
+
 
 def check_inside_block(statement: Parsed) -> None:
     """25001 for a statement that cannot run in a transaction block."""
-    command = _command_outside(statement)
+    command = _command_outside(statement) if type(statement) in _SOMETIMES_OUTSIDE else None
     if command is not None:
         raise errors.InsideBlock(command=command)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from seachange import errors
 from seachange.engine.context.statement_calls import prepare_one
@@ -22,6 +22,9 @@ from seachange.values.types import TEXT
 # The statements that a failed transaction accepts.
 _WAYS_OUT = (statements.Commit, statements.Rollback, statements.RollbackToSavepoint)
 _SET_BEFORE_QUERIES = ("transaction_isolation", "seachange.as_of")
+
+
+_CONTROL = frozenset(get_args(statements.SessionStatement))
 
 
 # Statements that do not change how earlier statements of the block would be run again.
@@ -47,7 +50,7 @@ _LEAVING = (
 
 
 def is_control(statement: Parsed) -> bool:
-    return isinstance(statement, statements.SessionStatement)
+    return type(statement) in _CONTROL
 
 
 def is_way_out(statement: Parsed) -> bool:

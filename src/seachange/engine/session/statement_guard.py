@@ -6,12 +6,14 @@ of. A long text is guarded while it is parsed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
 
 from seachange import errors
+from seachange.engine.context.meters import Timing
 from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
+from seachange.engine.node.watchdog import Watched
 from seachange.runtime.interruption import InterruptedBy
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.run.execute import KEPT_CHARS_MAX, Prepared, prepare
@@ -82,40 +84,18 @@ class Guard:
 
     def statement(self, command: str = "", text: str = "") -> AbstractContextManager[None]:
         """Around a statement; within another one, part of that."""
-        return _WITHIN if self._is_entered else self._guarded(command, text)
-
-    @contextmanager
-    def _guarded(self, command: str, text: str) -> Iterator[None]:
-        try:
-            self._enter(text)
-            with (
-                self._node.parts.meters.statement(command),
-                self._watched(),
-                self._in_zone(),
-                InterruptedBy(self._client.interrupts.check_end),
-            ):
-                yield
-        except errors.QueryCanceled:
-            if self.ending is not None:
-                raise self.ending from None
-            raise
-        except MemoryError as problem:
-            raise errors.OutOfMemory(detail="the process cannot allocate more") from problem
-        finally:
-            self._leave()
-            # The rows of a statement that has ended are not kept until the next one.
-            self._duck.ask(dict)
+        return _WITHIN if self._is_entered else _Guarded(self, command, text)
 
     def prepare(self, text: str) -> tuple[Prepared, ...]:
         """The statements of a text. Its time limit counts from here, and again when they are run."""
         if len(text) <= KEPT_CHARS_MAX or self._is_entered:
             return prepare(text)
         try:
-            self._enter(text)
-            with self._watched(), InterruptedBy(self._client.interrupts.check_end):
+            self.enter(text)
+            with self.watched() or _WITHIN, InterruptedBy(self._client.interrupts.check_end):
                 return prepare(text)
         finally:
-            self._leave()
+            self.leave()
 
     def awaits_memory(self) -> bool:
         """Whether the statement may have failed because another one used too much memory; waits until that has
@@ -132,7 +112,9 @@ class Guard:
         self.text = text
         self.began_us = self._ended_us = self._node.parts.clock.wall_us()
 
-    def _enter(self, text: str) -> None:
+    # What surrounds a statement.
+
+    def enter(self, text: str) -> None:
         self._interrupted_us = 0
         self.text, self.began_us = text or self.text, self._node.parts.clock.wall_us()
         self._is_entered, self._is_settled = True, False
@@ -140,18 +122,79 @@ class Guard:
         watchdog = self._node.watchdog
         self._shortages = watchdog.shortages and watchdog.shortages - watchdog.is_short
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         self._ended_us = self._node.parts.clock.wall_us()
         self._is_entered = False
         self._interrupted_us = 0
+        # The rows of a statement that has ended are not kept until the next one.
+        self._duck.ask(dict)
 
-    def _in_zone(self) -> AbstractContextManager[None]:
+    def timed(self, command: str) -> Timing:
+        return self._node.parts.meters.statement(command)
+
+    def in_zone(self) -> InZone:
         zone = self._settings.typed.timezone
         self._duck.set_zone(zone)
         return InZone(zone)
 
-    def _watched(self) -> AbstractContextManager[None]:
+    def interrupted(self) -> InterruptedBy:
+        return InterruptedBy(self._client.interrupts.check_end)
+
+    def watched(self) -> Watched | None:
+        """None without limits."""
         limits = self._settings.typed
         if not limits.statement_timeout_ms and not limits.process_growth_bytes_max:
-            return _WITHIN
+            return None
         return self._node.watchdog.watch(self, limits.statement_timeout_ms, limits.process_growth_bytes_max)
+
+    def ended_with(self, error: BaseException | None) -> BaseException | None:
+        """The error that the client gets."""
+        if isinstance(error, errors.QueryCanceled) and self.ending is not None:
+            return self.ending
+        if isinstance(error, MemoryError):
+            return errors.OutOfMemory(detail="the process cannot allocate more")
+        return error
+
+
+class _Guarded:
+    """`with _Guarded(guard, command, text)`. A generator with all that it enters would cost as much as a look-up."""
+
+    __slots__ = ("_command", "_guard", "_interrupted", "_text", "_timing", "_watched", "_zone")
+
+    def __init__(self, guard: Guard, command: str, text: str) -> None:
+        self._guard = guard
+        self._command = command
+        self._text = text
+
+    def __enter__(self) -> None:
+        guard = self._guard
+        try:
+            guard.enter(self._text)
+            self._timing = guard.timed(self._command)
+            self._zone = guard.in_zone()
+            self._interrupted = guard.interrupted()
+            self._watched = guard.watched()
+            self._zone.__enter__()
+            self._interrupted.__enter__()
+            self._timing.__enter__()
+            if self._watched is not None:
+                self._watched.__enter__()
+        except BaseException:
+            guard.leave()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        guard, ended = self._guard, error
+        try:
+            if self._watched is not None:
+                ended = self._watched.ended_with(error)
+            self._timing.end(ended)
+            self._interrupted.__exit__()
+            self._zone.__exit__()
+            ended = guard.ended_with(ended)
+        finally:
+            guard.leave()
+        if ended is not None and ended is not error:
+            raise ended from (None if ended is guard.ending else error)

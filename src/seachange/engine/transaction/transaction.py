@@ -231,6 +231,8 @@ class Transaction:
     def _abandon_copies(self) -> None:
         """No commit refers to them. Where the catalog cannot be asked, they are garbage when the epoch ends."""
         copied = self.state.block.copied
+        if not copied:
+            return
         self.state.parts.warehouse.release(set(copied))
         with suppress(errors.Error):
             abandon(self.state, copied)
