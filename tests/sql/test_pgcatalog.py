@@ -10,7 +10,7 @@ import seachange
 from seachange.errors import Error
 from seachange.model.states import State
 from seachange.sql.pgcatalog.facts import Facts
-from seachange.sql.pgcatalog.scan import make_table
+from seachange.sql.pgcatalog.rows import make_table
 
 TABLE = "CREATE TABLE t (a integer PRIMARY KEY, b text UNIQUE, c integer CHECK (c > 0) REFERENCES t)"
 

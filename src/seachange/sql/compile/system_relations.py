@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from seachange.model.scan import Scan
-from seachange.sql.pgcatalog.scan import HIDDEN, find_relation
+from seachange.sql.pgcatalog.rows import find_relation
+from seachange.sql.pgcatalog.scan import HIDDEN
 from seachange.sql.port.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 from seachange.storage.arrow import arrow_type
 

@@ -17,7 +17,7 @@ from seachange.sql.compile.bound_catalog import NOTHING_RESOLVED, Resolved
 from seachange.sql.compile.system_relations import is_system
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.duck.operands import NULL, DefaultValue, DrawnValue, Given, Operand
-from seachange.sql.pgcatalog.scan import find_relation
+from seachange.sql.pgcatalog.rows import find_relation
 from seachange.sql.port.port import SequencePort, TransactionPort
 from seachange.sql.port.result import Row
 from seachange.sql.text.tree import OVERRIDING

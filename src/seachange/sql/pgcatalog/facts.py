@@ -10,7 +10,7 @@ session and process, and never reused. Parts of a table have OIDs made of the ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 from zlib import crc32
@@ -49,6 +49,13 @@ from seachange.values.types import FIRST_ARRAY_OID, FIRST_USER_OID, MOMENTS, NAM
 Relation = Table | View | SequenceObject
 # Rows of a catalog relation: values by column, without those that have the default.
 Rows = Iterator[dict[str, Any]]
+# What a part of the facts has of the whole.
+_FOUND_AMONG_ALL: Final = (
+    *("by_id", "relation_by_name", "relation_by_oid", "namespaces", "namespace_oids", "databases", "role_objects"),
+    *("roles", "role_names", "path", "shadowed", "parents", "_attributes", "_numbers"),
+)
+# pg_catalog and one schema: none of its relations has the name of one before it.
+_PATH_PLAIN: Final = 2
 # The first OID of parts of tables.
 _PARTS: Final = 1 << 31
 _PART_MAX: Final = 1 << 8
@@ -215,20 +222,45 @@ class Facts:
         """The existing schemas of the search path, pg_catalog first."""
         return (PG_CATALOG, *(name for name in self.search_path if name in self.namespace_oids and name != PG_CATALOG))
 
+    @cached_property
+    def shadowed(self) -> frozenset[tuple[str, str]]:
+        """The relations that a schema of the path has, and an earlier one too."""
+        if len(self.path) <= _PATH_PLAIN:
+            return frozenset()
+        found = self.relation_by_name
+        return frozenset(
+            (schema, name)
+            for schema, name in found
+            if schema in self.path and any((each, name) in found for each in self.path[: self.path.index(schema)])
+        )
+
+    @cached_property
+    def parents(self) -> frozenset[DescriptorId]:
+        """The tables to which foreign keys refer."""
+        return frozenset(key.parent for table in self.tables for key in table.foreign_keys)
+
     def attributes(self, relation: Relation) -> tuple[PgAttribute, ...]:
-        return self._attributes[relation.id]
+        found = self._attributes.get(relation.id)
+        if found is None:
+            found = self._attributes[relation.id] = tuple(_attributes(relation))
+        return found
 
     @cached_property
     def _attributes(self) -> dict[int, tuple[PgAttribute, ...]]:
-        return {r.id: tuple(_attributes(r)) for r in self.relations}
+        """Of the relations that were asked for."""
+        return {}
 
     def number(self, table: Table, column: ColumnId) -> int:
         """The position of a column; 0 for a key that is an expression."""
-        return self._numbers[table.id].get(column, 0)
+        found = self._numbers.get(table.id)
+        if found is None:
+            numbered = enumerate(table.visible_columns, 1)
+            found = self._numbers[table.id] = {column.id: number for number, column in numbered}
+        return found.get(column, 0)
 
     @cached_property
     def _numbers(self) -> dict[int, dict[int, int]]:
-        return {t.id: {c.id: number for number, c in enumerate(t.visible_columns, 1)} for t in self.tables}
+        return {}
 
     def is_visible(self, relation: Relation | EnumType) -> bool:
         """Whether its unqualified name finds it."""
@@ -250,6 +282,12 @@ class Facts:
                 if (table.schema, index.name) == (each, name):
                     return object_oid(index.id)
         return None
+
+    def part(self, tables: tuple[Table, ...], objects: tuple[Descriptor, ...]) -> Facts:
+        """Lists only these, and finds what they refer to among all."""
+        part = replace(self, tables=tables, objects=objects)
+        vars(part).update((name, getattr(self, name)) for name in _FOUND_AMONG_ALL)
+        return part
 
     def comment(self, access: Access, kind: ObjectKind | None = None, part: int = 0) -> str | None:
         wanted = None if kind is None else (kind, part)

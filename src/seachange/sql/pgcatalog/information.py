@@ -58,6 +58,9 @@ def tables(facts: Facts) -> Rows:
             "is_insertable_into": _yes(is_table),
             "is_typed": "NO",
         }
+
+
+def system_tables(facts: Facts) -> Rows:
     for name in SYSTEM_VIEWS:
         yield {**_system_place(facts, name), "table_type": "VIEW", "is_insertable_into": "NO", "is_typed": "NO"}
 
@@ -86,6 +89,9 @@ def columns(facts: Facts) -> Rows:
     for relation in _readable(facts):
         for attribute in facts.attributes(relation):
             yield {**_place(facts, relation), **_column(facts, relation, attribute)}
+
+
+def system_columns(facts: Facts) -> Rows:
     for name, known in SYSTEM_VIEWS.items():
         for number, (column, type_) in enumerate(known.items(), 1):
             yield {**_system_place(facts, name), **_column(facts, None, PgAttribute(number, column, type_))}

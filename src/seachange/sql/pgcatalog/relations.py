@@ -76,8 +76,7 @@ def pg_class(facts: Facts) -> Rows:
             row["relreplident"] = "d"
             row["relhasindex"] = any(True for _ in shown_indexes(relation))
             row["relchecks"] = sum(isinstance(c, Check) for c in shown_constraints(relation))
-            referred = any(key.parent == relation.id for table in facts.tables for key in table.foreign_keys)
-            row["relhastriggers"] = bool(relation.foreign_keys) or referred
+            row["relhastriggers"] = bool(relation.foreign_keys) or relation.id in facts.parents
             row["reloptions"] = [f"{name}={value}" for name, value in relation.parameters] or None
         row["relhasrules"] = kind == "v"
         yield row

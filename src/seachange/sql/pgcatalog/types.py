@@ -9,7 +9,7 @@ from seachange.sql.pgcatalog.facts import Facts, Relation, Rows, array_oid, obje
 from seachange.values.types import ENUM_WIDTH
 
 
-def pg_type(facts: Facts) -> Rows:
+def built_in_types(_: Facts) -> Rows:
     for t in TYPES:
         yield {
             "oid": t.oid,
@@ -38,6 +38,10 @@ def pg_type(facts: Facts) -> Rows:
             "typtypmod": -1,
             "typcollation": t.collation,
         }
+
+
+def pg_type(facts: Facts) -> Rows:
+    """Those of users."""
     for enum in facts.enums:
         yield from _type_pair(facts, enum, "e", "E", "enum", ENUM_WIDTH)
     for relation in facts.relations:

@@ -25,6 +25,7 @@ from seachange.sql.duck.operands import Argument, Given, read_operand, to_duckdb
 from seachange.sql.duck.returned_rows import read_as, read_given
 from seachange.sql.duck.stream import BATCH_ROWS
 from seachange.sql.parsing.parse import TreeStatement, parse_script
+from seachange.sql.pgcatalog.rows import find_relation
 from seachange.sql.pgcatalog.scan import (
     ACTIVITY,
     BUILDS,
@@ -32,7 +33,6 @@ from seachange.sql.pgcatalog.scan import (
     SETTINGS,
     STATEMENTS,
     catalog_of,
-    find_relation,
     scan_activity,
     scan_builds,
     scan_locks,
