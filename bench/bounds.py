@@ -129,6 +129,13 @@ BOUNDS = (
     Bound("growth.size.driver_memory", AT_MOST, 1.25),
     Bound("growth.size.kernel_memory", AT_MOST, 1.25),
     Bound("growth.resume", AT_MOST, 1.15),
+    # How many times too much or too little EXPLAIN (DDL, COST) expects at
+    # worst, of all statements of the catalogue.
+    *(
+        Bound(f"estimates.{data}.{what}", AT_MOST, 2)
+        for data in ("random", "sequential", "few")
+        for what in ("rows", "bytes")
+    ),
     # Time of a TPC-H query, over DuckDB on plain Parquet: the geometric mean
     # of all of them, after some rows were updated and once they are folded.
     Bound("tpch.updated", AT_MOST, 1.7),

@@ -23,6 +23,8 @@ class Scale:
     # Rounds of what takes minutes, and the tables of which it is seen how it grows.
     rounds_long: int
     rows_growing: tuple[int, ...]
+    # Of each table that schema changes are estimated for.
+    rows_estimated: int
     # Transactions a second that are asked of everybody while tables change.
     rate: float
 
@@ -44,6 +46,7 @@ FULL = Scale(
     tpch_factor=1.0,
     rounds_long=3,
     rows_growing=(1_000_000, 10_000_000, 50_000_000),
+    rows_estimated=100_000,
     rate=100.0,
 )
 
@@ -64,6 +67,7 @@ SMALL = Scale(
     tpch_factor=0.02,
     rounds_long=1,
     rows_growing=(100_000, 200_000, 400_000),
+    rows_estimated=20_000,
     rate=50.0,
 )
 

@@ -10,6 +10,7 @@ from bench.measures import (
     commits,
     constraints,
     contention,
+    estimates,
     evolution,
     foreground,
     growth,
@@ -49,6 +50,7 @@ MEASURES: tuple[Measure, ...] = (
     *builds.MEASURES,
     *validations.MEASURES,
     *growth.MEASURES,
+    *estimates.MEASURES,
     *tpch.MEASURES,
     *lake.MEASURES,
 )

@@ -107,10 +107,32 @@ def draw_evolution(taken: Sequence[Taken]) -> Figure | None:
     return figure
 
 
+def draw_estimates(taken: Sequence[Taken]) -> Figure | None:
+    """What was expected over what it took: a point for each statement."""
+    lines = [line for each in taken if each.topic == "estimates" for line in each.lines if line.facts]
+    if not lines:
+        return None
+    figure, axis = plt.subplots(figsize=(8, 0.9 + 0.35 * len(lines)))
+    for place, line in enumerate(lines):
+        ratios = sorted(line.facts.values())
+        # Equal ones beside each other.
+        heights = [place + 0.3 * (number % 7 - 3) / 3 for number in range(len(ratios))]
+        axis.plot(ratios, heights, "o", color=OURS, markersize=3, alpha=0.6)
+    for limit in (0.5, 1, 2):
+        axis.axvline(limit, color="black", linewidth=0.8 if limit == 1 else 0.4)
+    axis.set_xscale("log")
+    axis.set_yticks(range(len(lines)), [line.name.partition(".")[2].replace(".", ", ") for line in lines], fontsize=8)
+    axis.invert_yaxis()
+    axis.set_xlabel("expected over taken; between the outer lines: within twice")
+    figure.tight_layout()
+    return figure
+
+
 DRAWN: dict[str, Callable[[Sequence[Taken]], Figure | None]] = {
     "headline": draw_headline,
     "ratios": draw_ratios,
     "evolution": draw_evolution,
+    "estimates": draw_estimates,
 }
 
 

@@ -39,6 +39,13 @@ TOPICS = (
         "Scaling",
         "With rows, columns, layouts and commits: the larger relative to the smaller. The cost of a killed process.",
     ),
+    Topic(
+        "estimates",
+        "Estimates of EXPLAIN (DDL, COST)",
+        "Each statement of the [catalogue](ddl.md) on tables with random texts and numbers, with sequential ones and"
+        " with few distinct ones: what was expected over what the statement then took, and how far the worst estimate"
+        " is off. Times depend on the load of the machine and on the commits of the job.",
+    ),
     Topic("commits", "Durable commits of one row", "One session, one row per commit, on a new table."),
     Topic(
         "processes", "Many writers", "Processes on one table, and sessions of one process, relative to a single one."

@@ -51,6 +51,26 @@ def test_what_was_proven_is_said_with_the_states(session, change, subject):
     assert found[-1].startswith("Proven: all of the ")
 
 
+def change_id(session):
+    return session.execute("select max(id) from seachange.changes").rows[0][0]
+
+
+def test_table_that_comes_back_with_rows_is_proven(session):
+    session.execute("alter table t add foreign key (up) references parent")
+    session.execute("drop table t")
+    for change in (f"revert change {change_id(session)}", "undrop table t"):
+        found = lines(session, f"explain (ddl, verify 3600) {change}")
+        assert "column a+ of t+: consistent, 208 states" in found or "column a+: consistent, 208 states" in found
+        assert found[-1].startswith("Proven: all of the ")
+
+
+def test_column_that_comes_back_is_proven(session):
+    session.execute("alter table t drop column b")
+    found = lines(session, f"explain (ddl, verify 3600) revert change {change_id(session)}")
+    assert any(line.startswith("column b+: consistent") for line in found)
+    assert found[-1].startswith("Proven: all of the ")
+
+
 def test_nothing_is_claimed_of_what_is_not_covered(session):
     assert lines(session, "explain (ddl, verify) comment on table t is 'x'")[-1].startswith("Not covered")
     found = lines(session, "explain (ddl, verify) alter table t add foreign key (a) references t")

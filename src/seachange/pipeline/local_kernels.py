@@ -36,6 +36,7 @@ from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterru
 from seachange.pipeline.kernels.overlay import BlockWrites, OverlaidSources
 from seachange.pipeline.kernels.rebuild import ResolveDefault, Translate, keep_default
 from seachange.pipeline.kernels.runs import BuiltIndex
+from seachange.pipeline.kernels.sampled_build import sampled_bytes
 from seachange.pipeline.kernels.source import IndexSource, RowSources, Sources, built_source, seen_through
 from seachange.pipeline.kernels.tasks import check_computed, work_bytes
 from seachange.pipeline.kernels.validation import Progress, validate
@@ -47,6 +48,9 @@ from seachange.storage.warehouse import Warehouse
 ExecutorFactory = Callable[[KernelContext, OnProgress], Executor]
 # Pins a sequence: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
+
+# How much more an index may take than if all columns took the same: if there is room for that, no sample is needed.
+_UNEVEN_MAX = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class LocalPipeline:
 
             source, targets = self._subject(op, at)
             if not done:
-                self._check_fit(source, targets, at)
+                self._check_fit(source, targets, at, kernel_context)
             executor = self._executor(kernel_context, on_progress)
             lenient = self._check_own_rows(source, targets, at, kernel_context)
             built = backfill(
@@ -101,12 +105,17 @@ class LocalPipeline:
             self._built.update({(generation.index_id, at): generation for generation in built})
             return built
 
+    def estimate(self, source: IndexSource, targets: Sequence[BuiltIndex]) -> dict[IndexId, int]:
+        """How much the indexes will take, by a sample of the rows."""
+        with self._kernel_context() as (kernel_context, _):
+            return sampled_bytes(source, targets, kernel_context)
+
     def copy(
         self, source: IndexSource, target: BuiltIndex, at: Seq, resolve_default: ResolveDefault = keep_default
     ) -> Built:
         """Builds an index that is never attached: the files belong to the caller."""
         with self.hold(at), self._kernel_context() as (kernel_context, reserved):
-            self._check_fit(source, [target], at)
+            self._check_fit(source, [target], at, kernel_context)
             executor = self._executor(kernel_context, ignore_progress)
             (built,) = backfill(source, [target], executor, self.warehouse, (), lambda unit: None, resolve_default)
             # Sorted runs that were merged have gone into other files.
@@ -205,11 +214,16 @@ class LocalPipeline:
             else self.executor_factory(kernel_context, on_progress)
         )
 
-    def _check_fit(self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq) -> None:
+    def _check_fit(
+        self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq, kernel_context: KernelContext
+    ) -> None:
         names = ", ".join(target.index.name for target in targets)
         work = "-".join(map(str, (at, *(target.index.id for target in targets))))
         what = f"building {names} of table {source.table.name}"
-        self.throttling.begin(work, what, work_bytes(source, targets))
+        needed = work_bytes(source, targets)
+        if not self.throttling.has_room(_UNEVEN_MAX * needed):
+            needed = work_bytes(source, targets, sampled_bytes(source, targets, kernel_context))
+        self.throttling.begin(work, what, needed)
 
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[IndexSource, list[BuiltIndex]]:
         sources = self._sources(at)
@@ -219,8 +233,7 @@ class LocalPipeline:
             raise errors.Bug(detail=f"index {op.source_id} of {table.name} is to be read, and is not a primary one")
         unattached = self._built.get((op.source_id, at))
         source = sources.load(through, through.primary) if unattached is None else built_source(through, unattached)
-        targets = [_target(table, through, index_id) for index_id in op.index_ids]
-        return source, targets
+        return source, built_indexes(table, op)
 
     def _check_own_rows(
         self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq, kernel_context: KernelContext
@@ -300,6 +313,12 @@ def _table(sources: RowSources, table_id: TableId, at: Seq) -> Table:
     if table is None:
         raise errors.Bug(detail=f"table {table_id} is not there at {at}")
     return table
+
+
+def built_indexes(table: Table, op: BackfillIndexes) -> list[BuiltIndex]:
+    """The indexes that a backfill builds; `table` knows them already."""
+    through = seen_through(table, op.source_id)
+    return [_target(table, through, index_id) for index_id in op.index_ids]
 
 
 def _target(table: Table, through: Table, index_id: IndexId) -> BuiltIndex:

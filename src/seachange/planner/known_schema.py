@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
-from seachange.model.change.ops import Op, SetState
-from seachange.model.ids import DescriptorId, TableId
+from seachange.model.change.ops import BackfillIndexes, Op, SetState
+from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
 from seachange.model.states import State
@@ -28,6 +29,11 @@ class TableSize:
     rows: int = 0
     bytes: int = 0
     files: int = 0
+
+
+class BuildSampler(Protocol):
+    def entry_bytes(self, table: Table, op: BackfillIndexes) -> Mapping[IndexId, int]:
+        """How much the indexes that a backfill is to build will take; without those of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,8 @@ class KnownSchema:
     # Those of the descriptors, where they are known already.
     names: ObjectNames | None = field(default=None, compare=False, repr=False)
     users: ObjectUsers | None = field(default=None, compare=False, repr=False)
+    # Looks at rows, where they are there to be looked at.
+    sampler: BuildSampler | None = field(default=None, compare=False, repr=False)
 
     def with_descriptors(self, descriptors: Mapping[DescriptorId, Descriptor]) -> KnownSchema:
         """The same of others, whose names and users are not known yet."""

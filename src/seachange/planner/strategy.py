@@ -6,7 +6,7 @@ Sizes are estimates: an index is taken to hold as large a share of its table's b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -18,7 +18,7 @@ from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.planner.graph import Graph
-from seachange.planner.known_schema import KnownSchema, TableSize
+from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan
 
 
@@ -34,11 +34,16 @@ class Strategy(StrEnum):
 
 RANK = {strategy: rank for rank, strategy in enumerate(Strategy)}
 
-# Measured by the benchmarks, on two cores: rows per second of each kind of work, and the time of a commit.
+# Measured by the benchmarks, on two cores: rows per second of each kind of work, what it takes however few rows there
+# are, and the time of a version with its job's step.
 _BUILT_PER_S = 2_400_000
 _REWRITTEN_PER_S = 1_900_000
 _VALIDATED_PER_S = 15_000_000
-_COMMIT_US = 1_500
+_BUILD_US = 30_000
+_VALIDATION_US = 5_000
+_VERSION_US = 3_000
+# Of fewer rows an index is built in less time than it takes to look at some of them.
+SAMPLED_ROWS_MIN = 5_000
 _US = 1_000_000
 
 
@@ -54,6 +59,8 @@ class OpWork:
     written: int = 0
     deleted: int = 0
     rows_per_s: int = _VALIDATED_PER_S
+    # Rows of another table, which are looked up: what the work is done for are the others.
+    looked_up: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +88,18 @@ class Cost:
         sizes = [work.read for work in counted if work.read is not None]
         is_known = len(sizes) == len(counted)
         read_us = sum(work.read.rows * _US // work.rows_per_s for work in counted if work.read is not None)
+        begin_us = sum(_BUILD_US if isinstance(work.op, BackfillIndexes) else _VALIDATION_US for work in counted)
         return ChangeWork(
-            rows=sum(size.rows for size in sizes) if is_known else None,
+            rows=sum(size.rows for size in sizes) - sum(work.looked_up for work in counted) if is_known else None,
             written_bytes=self.bytes_moved,
-            duration_us=self.versions * _COMMIT_US + read_us if is_known else None,
+            duration_us=self.versions * _VERSION_US + begin_us + read_us if is_known else None,
             drains=self.drains,
         )
 
 
 def measure(plan: ChangePlan, catalog: KnownSchema) -> Cost:
     counted = [stage for stage in plan.stages if stage.type is not OpType.COLLECTION]
-    work = [_work(op, plan.graph, catalog) for stage in plan.stages for op in plan.ops(stage)]
+    work = list(_works(plan, catalog))
     return Cost(
         strategy=strategy_of_all(range(len(plan.graph.targets)), plan.graph),
         versions=sum(bool(stage.publishes) for stage in plan.stages),
@@ -101,13 +109,35 @@ def measure(plan: ChangePlan, catalog: KnownSchema) -> Cost:
     )
 
 
+def _works(plan: ChangePlan, catalog: KnownSchema) -> Iterator[OpWork | None]:
+    known = catalog
+    for stage in plan.stages:
+        ops = plan.ops(stage)
+        for op in ops:
+            work = _work(op, plan.graph, catalog)
+            yield work if work is None else _sampled(work, known)
+        if catalog.sampler is not None and stage.type is OpType.MUTATION:
+            known = apply_ops(known, ops)
+
+
+def _sampled(work: OpWork, known: KnownSchema) -> OpWork:
+    """What a backfill writes, by a sample, where there are enough rows; `known` is the schema when it is run."""
+    op, table = work.op, known.descriptors.get(work.table_id)
+    if known.sampler is None or work.read is None or work.read.rows < SAMPLED_ROWS_MIN:
+        return work
+    if not isinstance(op, BackfillIndexes) or not isinstance(table, Table):
+        return work
+    found = known.sampler.entry_bytes(table, op)
+    return replace(work, written=sum(found.values())) if found.keys() >= set(op.index_ids) else work
+
+
 def measure_whole(plan: ChangePlan, catalog: KnownSchema) -> Cost:
     """With the change that follows, if there is one. Its sizes are those given here: the ones that the plan was made
     with are looked up when they are needed, and once a block has run the change, its tables have other indexes."""
     cost = measure(plan, catalog)
     if plan.then is None or plan.between is None:
         return cost
-    then = measure_whole(plan.then, replace(plan.between, sizes=catalog.sizes))
+    then = measure_whole(plan.then, replace(plan.between, sizes=catalog.sizes, sampler=catalog.sampler))
     return Cost(
         strategy=max(cost.strategy, then.strategy, key=RANK.__getitem__),
         versions=cost.versions + then.versions,
@@ -158,7 +188,11 @@ def _work(op: Op, graph: Graph, catalog: KnownSchema) -> OpWork | None:
             return OpWork(op, op.table_id, size, written, 0, _REWRITTEN_PER_S if is_rewrite else _BUILT_PER_S)
         case Validate():
             table_id = TableId(descriptor_of(op.element))
-            return OpWork(op, table_id, _validated(op.element, graph, catalog))
+            parent = (
+                catalog.sizes.get(op.element.parent_id) if isinstance(op.element, elements.ForeignKeyElement) else None
+            )
+            looked_up = 0 if parent is None else parent.rows
+            return OpWork(op, table_id, _validated(op.element, graph, catalog), looked_up=looked_up)
         case RestoreColumns():
             return OpWork(op, op.table_id, catalog.sizes.get(op.table_id))
         case CollectIndexes():

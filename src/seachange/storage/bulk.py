@@ -87,8 +87,12 @@ def sort_query_into_segments(
 ) -> list[Segment]:
     """The same for a query, such as one over segments that were just written."""
     # As one text: DuckDB would materialise the result of a parameterised query before reading from it.
-    text = f"SELECT {_outputs(shape)} FROM ({sql}) ORDER BY {_order(shape)}"  # noqa: S608 - columns are named by id
-    return _write(connection.sql(text, params=parameters), shape, files, reserve, unique)
+    return _write(connection.sql(in_order(sql, shape), params=parameters), shape, files, reserve, unique)
+
+
+def in_order(sql: str, shape: SegmentShape) -> str:
+    """The columns of a segment, in key order, from a query for them."""
+    return f"SELECT {_outputs(shape)} FROM ({sql}) ORDER BY {_order(shape)}"  # noqa: S608 - columns are named by id
 
 
 def _outputs(shape: SegmentShape) -> str:

@@ -7,7 +7,7 @@ meanwhile the caller produces the rows of the next. A failure leaves no file beh
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -60,10 +60,7 @@ class SegmentWriter:
         self._schema = schema_of(shape.columns)
         types = dict(shape.columns)
         self._codec = KeyCodec([types[c] for c in shape.key])
-        self._compression = {column_name(c): method for c, method in shape.compression if c in types}
         self._key_names = [column_name(c) for c in shape.key]
-        # A bloom filter on a boolean would not exclude anything.
-        self._filtered = [column_name(c) for c in shape.key if types[c].kind is not Kind.BOOLEAN]
 
     def write(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[Segment]:
         """Writes rows that are in key order already; returns the segments in that order."""
@@ -131,32 +128,9 @@ class SegmentWriter:
         )
 
     def _write_file(self, path: str, table: pa.Table, footer: segment_footer.SegmentFooter) -> None:
-        group_rows = self._shape.row_group_rows
-        encodings = choose_encodings(table.slice(0, group_rows))
-        options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
         # Given a path, Arrow would release the file only at the end: a full disk would stay full.
-        with (
-            pa.OSFile(path, "wb") as sink,
-            pq.ParquetWriter(
-                sink,
-                self._schema,
-                compression=encodings.compression | self._compression,
-                column_encoding=encodings.encoding or None,
-                use_dictionary=list(encodings.dictionary) or False,
-                write_statistics=_orderly(table, group_rows) or False,
-                # DuckDB decodes decimals of up to 18 digits twice as fast from integers as from bytes.
-                store_decimal_as_integer=True,
-                # Pages are cut by row count alone, so that they begin at the same rows in all columns.
-                max_rows_per_page=segment_footer.PAGE_ROWS,
-                data_page_size=_PAGE_BYTES_MAX,
-                # For readers that do not have the whole file.
-                write_page_checksum=True,
-                bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
-                sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
-            ) as writer,
-        ):
-            writer.write_table(table, row_group_size=group_rows)
-            writer.add_key_value_metadata(footer.encode())
+        with pa.OSFile(path, "wb") as sink:
+            encode_rows(sink, table, self._shape, footer.encode())
 
     def _key(self, table: pa.Table, row: int) -> Key:
         return tuple([table.column(name)[row].as_py() for name in self._key_names])
@@ -170,6 +144,39 @@ class SegmentWriter:
         # The original failure is the one to report; a file that stays behind has an intent, for garbage collection.
         with suppress(errors.Error):
             self._files.delete([segment_footer.segment_name(segment_id) for segment_id in started])
+
+
+def encode_rows(
+    sink: pa.NativeFile, rows: pa.Table, shape: SegmentShape, metadata: Mapping[bytes, bytes] | None = None
+) -> None:
+    """Writes rows, in key order and with the columns of the shape, as the Parquet file of a segment."""
+    types, group_rows = dict(shape.columns), shape.row_group_rows
+    compression = {column_name(c): method for c, method in shape.compression if c in types}
+    # A bloom filter on a boolean would not exclude anything.
+    filtered = [column_name(c) for c in shape.key if types[c].kind is not Kind.BOOLEAN]
+    encodings = choose_encodings(rows.slice(0, group_rows))
+    options = {"ndv": min(group_rows, rows.num_rows), "fpp": _FALSE_POSITIVES}
+    sorting = [pq.SortingColumn(rows.schema.get_field_index(column_name(c))) for c in shape.key]
+    with pq.ParquetWriter(
+        sink,
+        rows.schema,
+        compression=encodings.compression | compression,
+        column_encoding=encodings.encoding or None,
+        use_dictionary=list(encodings.dictionary) or False,
+        write_statistics=_orderly(rows, group_rows) or False,
+        # DuckDB decodes decimals of up to 18 digits twice as fast from integers as from bytes.
+        store_decimal_as_integer=True,
+        # Pages are cut by row count alone, so that they begin at the same rows in all columns.
+        max_rows_per_page=segment_footer.PAGE_ROWS,
+        data_page_size=_PAGE_BYTES_MAX,
+        # For readers that do not have the whole file.
+        write_page_checksum=True,
+        bloom_filter_options=dict.fromkeys(filtered, options) or None,
+        sorting_columns=sorting,
+    ) as writer:
+        writer.write_table(rows, row_group_size=group_rows)
+        if metadata is not None:
+            writer.add_key_value_metadata(dict(metadata))
 
 
 def _orderly(table: pa.Table, group_rows: int) -> list[str]:

@@ -11,6 +11,7 @@ from seachange.verify.model.mutants import (
     CLASSIC_MUTANTS,
     MUTANTS,
     PAIRS,
+    RETURN_MUTANTS,
     SPARE,
     shown_by,
 )
@@ -86,6 +87,13 @@ BESIDE_LENGTHS = {
     "forgotten-publication": 7,
     "shared-snapshot": 8,
 }
+RETURN_LENGTHS = {
+    "early-restoration": 5,
+    "rebase-forgets-values": 6,
+    "restore-beside-rewrite": 6,
+    "forgotten-layouts": 1,
+    "collected-table": 1,
+}
 CLASSIC_LENGTHS = {"skip-delete-only": 3, "skip-write-only": 9, "skip-enforced": 14, "no-drain-no-refit": 5}
 
 
@@ -151,6 +159,13 @@ def test_a_safeguard_of_jobs_side_by_side_is_needed(broken):
     assert len(result.trace) == BESIDE_LENGTHS[broken]
 
 
+@pytest.mark.parametrize("broken", RETURN_LENGTHS)
+def test_a_safeguard_of_what_comes_back_is_needed(broken):
+    result = caught(Protocol.SEACHANGE, (broken,))
+    assert result.problem
+    assert len(result.trace) == RETURN_LENGTHS[broken]
+
+
 def test_block_can_fix_the_rows_and_commit_its_constraint():
     scenario = next(s for s in BLOCK_SCENARIOS if s.name == "fix the rows and add a CHECK in a block")
     model = build_model(scenario, Protocol.SEACHANGE, (), parse_ddl)
@@ -177,6 +192,7 @@ def test_every_mutant_is_tried():
     assert {*CLASSIC_LENGTHS} == {*CLASSIC_MUTANTS}
     assert {*BLOCK_LENGTHS} == {*BLOCK_MUTANTS}
     assert {*BESIDE_LENGTHS} == {*BESIDE_MUTANTS}
+    assert {*RETURN_LENGTHS} == {*RETURN_MUTANTS}
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=",".join)

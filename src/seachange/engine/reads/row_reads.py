@@ -119,6 +119,13 @@ class RowReads:
     def size(self, table: Table) -> TableSize:
         return measure_table(self._stored_parts(table, table.primary), self._overlay(table.primary))
 
+    def all_parts(self, table: Table) -> SnapshotParts:
+        """What is stored of the rows, with those that the transaction itself has removed or replaced."""
+        parts, own = self._stored_parts(table, table.primary), self._overlay(table.primary)
+        layout_id = table.layout.id if own.layout_id is None else own.layout_id
+        inline = parts.inline if own.rows is None else (*parts.inline, (layout_id, own.rows))
+        return SnapshotParts((*parts.files, *own.files), inline)
+
     def index_parts(self, table: Table, index: Index) -> SnapshotParts:
         self._uses.use(table)
         return self._stored_parts(table, index)

@@ -9,6 +9,7 @@ from typing import Final
 
 from seachange.engine.buffer.sequence_values import SequenceValues
 from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.bulk.build_estimates import BuildEstimates
 from seachange.engine.bulk.lost_rows import LostRows
 from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.constraints.row_changes import RowChanges
@@ -72,6 +73,10 @@ class TransactionParts:
             self._state, self._reads, RowChanges(self._state, self._uses), self._foreign_keys, self._undo
         )
         return LostRows(self._state, self._reads, writes.insert_arrow)
+
+    @property
+    def estimates(self) -> BuildEstimates:
+        return BuildEstimates(self._state, self._reads)
 
     @property
     def views(self) -> SystemViews:

@@ -43,8 +43,11 @@ def size_of(parts: SnapshotParts) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
+    """`positions` is a condition on `file_row_number`, for some of the rows of its files."""
+
     name: str
     parts: SnapshotParts
+    positions: str = ""
 
     @property
     def rows(self) -> int:
@@ -73,10 +76,12 @@ class IndexSource:
     def size_bytes(self) -> int:
         return size_of(self.parts)
 
-    def scan(self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
+    def scan(
+        self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str, positions: str = ""
+    ) -> Scan:
         """A scan of some columns, named by their ids."""
         if self.hidden is None and self.drawn is None:
-            return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
+            return plan_columns(self.table, self.index, columns, parts, warehouse, prefix, positions)
         key = [self.table.column_by_id[c] for c in self.table.primary.key]
         read = list(dict.fromkeys([*columns, *key]))
         scans = [plan_columns(self.table, self.index, read, parts, warehouse, prefix)]

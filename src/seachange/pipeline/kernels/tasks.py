@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 
-from seachange.model.ids import ColumnId
+from seachange.model.ids import ColumnId, IndexId
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Segment
@@ -30,7 +30,7 @@ from seachange.storage.sorter import Sorter
 
 # An estimate of how much larger rows are in memory, where segments are cut, than in files.
 _UNPACKED = 4
-_STORED, _COMPUTED, _ROWS = "stored_rows", "computed_rows", "unit_rows"
+_STORED, _COMPUTED, UNIT_ROWS = "stored_rows", "computed_rows", "unit_rows"
 
 
 def segments_for(rows: int, size_bytes: int) -> int:
@@ -48,10 +48,11 @@ def entry_bytes(source: IndexSource, target: BuiltIndex) -> int:
     return source.size_bytes * len(target.columns) // max(len(held), 1)
 
 
-def work_bytes(source: IndexSource, targets: Sequence[BuiltIndex]) -> int:
+def work_bytes(source: IndexSource, targets: Sequence[BuiltIndex], known: Mapping[IndexId, int] | None = None) -> int:
     """An estimate of the bytes written until all indexes are built: sorted runs, and the merged result next to them.
-    The number of entries of a partial index is unknown, so it is not counted."""
-    return 2 * sum(entry_bytes(source, target) for target in targets if target.index.where is None)
+    `known` are the sizes of indexes; of others that of all rows is taken."""
+    sizes = known or {}
+    return 2 * sum(sizes.get(target.index.id, entry_bytes(source, target)) for target in targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +232,9 @@ def read_unit(
         if not sorted_here:
             rows = source.scan(_columns_read(targets), unit.parts, kernel_context.warehouse, "unit")
             return partition_rows(sorter, rows, outputs, kernel_context)
-        _hold_rows(sorter, source, unit, targets, kernel_context, lenient)
-        runs = [build_run(sorter, _ROWS, target, kernel_context) for target in sorted_here]
-        return [*runs, *(partition_rows(sorter, Scan(f"FROM {_ROWS}"), outputs, kernel_context) if outputs else ())]
+        hold_rows(sorter, source, unit, targets, kernel_context, lenient)
+        runs = [build_run(sorter, UNIT_ROWS, target, kernel_context) for target in sorted_here]
+        return [*runs, *(partition_rows(sorter, Scan(f"FROM {UNIT_ROWS}"), outputs, kernel_context) if outputs else ())]
 
 
 def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:
@@ -246,28 +247,30 @@ def check_computed(source: IndexSource, targets: Sequence[BuiltIndex], kernel_co
     source = replace(source, table=resolve_defaults(source.table, source.rows, draw_nothing))
     for unit in source.units():
         with kernel_context.sorter() as sorter:
-            _hold_rows(sorter, source, unit, targets, kernel_context)
+            hold_rows(sorter, source, unit, targets, kernel_context)
 
 
-def _hold_rows(
+def hold_rows(
     sorter: Sorter,
     source: IndexSource,
     unit: Unit,
     targets: Sequence[BuiltIndex],
     kernel_context: KernelContext,
     lenient: bool = False,
+    computes: bool = False,
 ) -> None:
-    """Expressions are evaluated once, so that a volatile one has the same value in all indexes."""
-    computes = any(target.is_computed_from(source.index) for target in targets)
+    """Makes `UNIT_ROWS`. Expressions are evaluated once, so that a volatile one has the same value in all indexes.
+    `computes`: whatever the source, its rows have no values of new columns yet."""
+    computes = computes or any(target.is_computed_from(source.index) for target in targets)
     first, generated = computed_columns(source.table) if computes else ((), ())
     read = _columns_read(targets)
     read += [source.table.column_by_id[c] for item in (*first, *generated) for c in item.inputs]
     if first or generated:
         read += [source.table.column_by_id[c] for c in source.table.primary.key] + list(source.table.visible_columns)
     columns = list(dict.fromkeys(read))
-    scan = source.scan(columns, unit.parts, kernel_context.warehouse, "unit")
+    scan = source.scan(columns, unit.parts, kernel_context.warehouse, "unit", unit.positions)
     steps = [step for step in (first, generated) if step]
-    names = [*(_STORED, _COMPUTED)[: len(steps)], _ROWS]
+    names = [*(_STORED, _COMPUTED)[: len(steps)], UNIT_ROWS]
     sorter.keep(names[0], scan.sql, scan)
     for step, (before, after) in zip(steps, pairwise(names), strict=True):
         try:
@@ -287,12 +290,12 @@ def _drop_without(sorter: Sorter, keys: Iterable[ColumnId]) -> None:
     """The transaction leaves no row without a key."""
     missing = " OR ".join(f"{column_name(c)} IS NULL" for c in keys)
     if missing:
-        sorter.ask(f"DELETE FROM {_ROWS} WHERE {missing}")  # noqa: S608 - named by id
+        sorter.ask(f"DELETE FROM {UNIT_ROWS} WHERE {missing}")  # noqa: S608 - named by id
 
 
 def _check_keys(sorter: Sorter, source: IndexSource, keys: Iterable[ColumnId]) -> None:
     """A row without a value for its new key, which other writers may write, would be lost."""
     for column_id in keys:
-        empty = f"SELECT * FROM {_ROWS} WHERE {column_name(column_id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
+        empty = f"SELECT * FROM {UNIT_ROWS} WHERE {column_name(column_id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
         if sorter.ask(empty):
             raise missing_key(sorter, empty, source.table, source.table.column_by_id[column_id])

@@ -58,6 +58,10 @@ class Throttling:
             )
         self._begun.add(name)
 
+    def has_room(self, needed_bytes: int) -> bool:
+        """Whether so much can be written beside the reserve."""
+        return self.files is None or self.files.free_bytes() >= needed_bytes + self.spare_bytes
+
     def check_space(self) -> None:
         """Raises as long as there is no space for the task that was refused; cheaper than starting the work again."""
         problem = self._problem(self._lacking_bytes)

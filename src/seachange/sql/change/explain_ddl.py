@@ -26,6 +26,7 @@ from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
+from seachange.sql.change.build_samples import BuildSamples
 from seachange.sql.change.explain_check import explain_check
 from seachange.sql.change.explain_each import describe_refusal, describe_step, show_steps, with_created
 from seachange.sql.change.like import expand_likes
@@ -160,7 +161,8 @@ def _catalog(statements: Sequence[DdlStatement], port: TransactionPort) -> Known
     known = known_schema(statements, port, partial(_Sizes, port))
     # The statement would wait for a running change, so the plan ignores it.
     rested = {id_: at_rest(descriptor) for id_, descriptor in known.descriptors.items()}
-    return with_past(statements, known.with_descriptors(rested), port)
+    sampled = replace(known.with_descriptors(rested), sampler=BuildSamples(port.estimates))
+    return with_past(statements, sampled, port)
 
 
 def _read(text: str) -> list[DdlStatement]:

@@ -31,6 +31,7 @@ from seachange.planner.stages import Phase, Stage, progress_after
 from seachange.planner.strategy import measure_whole
 from seachange.sql.change.block_change import can_run_in_block, check_supported, run_in_block
 from seachange.sql.change.bound_expressions import bind_definitions
+from seachange.sql.change.build_samples import BuildSamples
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
 from seachange.sql.change.object_access import check_named_roles, check_plan
@@ -168,7 +169,7 @@ def _with_sizes(plan: ChangePlan, catalog: KnownSchema, port: TransactionPort) -
     parts = (plan,) if plan.then is None else (plan, plan.then)
     known = {id_: catalog.descriptors.get(id_) for part in parts if takes_job(part) for id_ in part.change.sources}
     sizes = {id_: port.reads.size(table) for id_, table in known.items() if isinstance(table, Table)}
-    return replace(catalog, sizes=sizes)
+    return replace(catalog, sizes=sizes, sampler=BuildSamples(port.estimates))
 
 
 def _publish_at_once(

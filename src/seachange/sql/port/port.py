@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 
+from seachange.model.change.ops import BackfillIndexes
 from seachange.model.condition import Condition
-from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import ShownBuild
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, ShownLock
 from seachange.model.relation import RelationName
@@ -349,6 +350,14 @@ class LostRowsPort(Protocol):
         """Inserts the rows that the table had, but for those whose keys have others by now; gives their number."""
 
 
+class EstimatePort(Protocol):
+    """What work will take."""
+
+    def entry_bytes(self, table: Table, op: BackfillIndexes) -> Mapping[IndexId, int]:
+        """How much the indexes that a backfill is to build will take, by a sample of the rows; `table` knows them
+        already. Without those of which nothing is known."""
+
+
 class PartsPort(Protocol):
     """The parts that not every statement needs: each is made when a statement asks for it."""
 
@@ -372,6 +381,9 @@ class PartsPort(Protocol):
 
     @property
     def lost_rows(self) -> LostRowsPort: ...
+
+    @property
+    def estimates(self) -> EstimatePort: ...
 
     @property
     def views(self) -> ViewPort: ...
@@ -420,6 +432,10 @@ class TransactionPort:
     @property
     def lost_rows(self) -> LostRowsPort:
         return self.parts.lost_rows
+
+    @property
+    def estimates(self) -> EstimatePort:
+        return self.parts.estimates
 
     @property
     def views(self) -> ViewPort:

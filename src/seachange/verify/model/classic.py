@@ -125,7 +125,7 @@ class ClassicModel:
                     out.append((label, (rows, entries, after, version, servers, 0)))
                 elif instruction.back is not None:
                     out.append((("failed", position), (rows, entries, instruction.back, version, servers, 0)))
-            case Act.SNAPSHOT | Act.COLLECT:
+            case Act.SNAPSHOT | Act.COLLECT | Act.RESTORE:
                 out.append((label, (rows, entries, after, version, servers, 0)))
             case Act.END:
                 pass

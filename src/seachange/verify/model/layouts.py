@@ -54,6 +54,9 @@ class LayoutModel:
         )
         self._frozen = self.column.frozen or NULL
         self._views = tuple(_view(program, n, self.column) for n in range(len(program.versions)))
+        table = elements.TableElement(self.column.table_id)
+        self._is_there = tuple(table in version for version in program.versions)
+        self._returns = self.column.table_id in program.returning
         self._forth = max(instruction.version for _, instruction in program.path(0))
 
     # States are (row, position, version, min_version, transactions, rewrite, head); the events of the row are
@@ -61,14 +64,18 @@ class LayoutModel:
 
     @property
     def initial(self) -> State:
-        view = self._views[0]
-        stored = (SET, SET) if view.knows else (MISSING, self._frozen)
-        return self._normal(((0, 1, *stored),), 0, 0, 0, (), (), 0)
+        if self._is_there[0]:
+            first = (0, 1, SET, SET) if self._views[0].knows else (0, 1, MISSING, self._frozen)
+        elif self._returns:
+            first = (0, 1, MISSING if Switch.FORGOTTEN_LAYOUTS in self._switches else SET, SET)
+        else:
+            first = (0, 0, MISSING, NULL)
+        return self._normal((first,), 0, 0, 0, (), (), 0)
 
     def successors(self, state: State) -> Iterable[tuple[Label, State]]:
         version, lowest, transactions, head = state[2], state[3], state[4], state[6]
         out: list[tuple[Label, State]] = []
-        if len(transactions) < self._scope.nodes:
+        if len(transactions) < self._scope.nodes and self._is_there[version]:
             stale = Switch.CACHED_SCHEMA in self._switches and version <= self._forth
             for planned in range(lowest, version + 1) if stale else (version,):
                 begun = (*transactions, (head, planned))
@@ -77,7 +84,7 @@ class LayoutModel:
             if not slot or transaction != transactions[slot - 1]:
                 self._write(state, slot, out)
         self._work(state, out)
-        if self._scope.rewrites:
+        if self._scope.rewrites and self._is_there[version]:
             self._rewrite(state, out)
         return out
 
@@ -155,7 +162,7 @@ class LayoutModel:
                 out.append((done[0], self._with(state, done[1])))
                 if instruction.back is not None:
                     out.append((("failed", position), self._with(state, {1: instruction.back})))
-            case Act.SNAPSHOT | Act.COLLECT:
+            case Act.SNAPSHOT | Act.COLLECT | Act.RESTORE:
                 out.append((done[0], self._with(state, done[1])))
             case Act.END:
                 pass

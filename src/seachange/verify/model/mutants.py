@@ -156,6 +156,27 @@ BESIDE_MUTANTS: dict[str, Mutant] = {
     )
 }
 
+_RESTORED = "bring a column back"
+_RETURNS: tuple[tuple[Switch, str, str], ...] = (
+    (Switch.REBASE_FORGETS_VALUES, "a rebased commit keeps the value of a column that comes back", _RESTORED),
+    (Switch.RESTORE_BESIDE_REWRITE, "no rewrite is under way while a column gets its values back", _RESTORED),
+    (Switch.FORGOTTEN_LAYOUTS, "a table comes back with the layouts of its rows", "bring a table back: a column"),
+    (Switch.COLLECTED_TABLE, "the entries of a dropped table are kept while it can come back", "bring a table back"),
+)
+# Of what REVERT CHANGE and UNDROP bring back.
+RETURN_MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant
+    for mutant in (
+        Mutant(
+            "early-restoration",
+            "rows get values back when every writer keeps them",
+            _RESTORED,
+            (Edit((elements.RestoredColumn,), Status.BACKFILLED, Effect.UNFENCE),),
+        ),
+        *(Mutant(switch.value, without, shows, switch=switch) for switch, without, shows in _RETURNS),
+    )
+}
+
 _CHECK_BLOCK = "add a CHECK in a block"
 _UNIQUE_BLOCK = "create a unique index in a block"
 _MOVING_BLOCK = "create a unique index in a block, READ COMMITTED"

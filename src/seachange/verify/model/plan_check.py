@@ -21,6 +21,7 @@ from seachange.verify.model.explore import Exploration, Model, explore
 from seachange.verify.model.layouts import LayoutModel, LayoutScope
 from seachange.verify.model.program import Program, write_program
 from seachange.verify.model.references import ReferenceModel, ReferenceScope
+from seachange.verify.model.restored import RestoreModel, RestoreScope
 from seachange.verify.model.row_state import Scope
 from seachange.verify.model.rows import RowModel
 from seachange.verify.model.shape import IndexKind, shape_of
@@ -136,12 +137,18 @@ def _row_builder(
 
 def _columns(program: Program, table_id: TableId, own: list[Element], names: Names) -> Iterator[Subject]:
     for element in own:
+        if isinstance(element, elements.RestoredColumn):
+            yield Subject(names.label(element), _restored_builder(program, element))
         if isinstance(element, elements.ColumnElement) and not element.hidden:
             yield Subject(names.label(element), _column_builder(program, table_id, element.column_id))
 
 
 def _column_builder(program: Program, table_id: TableId, column_id: ColumnId) -> Callable[[], Model]:
     return lambda: LayoutModel(program, (table_id, column_id), LayoutScope(), _NOTHING)
+
+
+def _restored_builder(program: Program, column: elements.RestoredColumn) -> Callable[[], Model]:
+    return lambda: RestoreModel(program, column.column_place, RestoreScope(), _NOTHING)
 
 
 # Foreign keys.

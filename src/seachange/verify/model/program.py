@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element
+from seachange.model.change.elements import AnyIndex, Element
 from seachange.model.change.ops import CollectIndexes, Op, OpType
 from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Status
 from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.statements import DdlStatement
 from seachange.model.states import State
 from seachange.planner.graph import build_graph
-from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
+from seachange.planner.known_schema import KnownSchema, PastChange, TableSize, apply_ops
 from seachange.planner.object_parts import decompose
 from seachange.planner.plan import ChangePlan, plan_revert, plan_statements
 from seachange.planner.rules.release import CURRENT, Release
@@ -42,6 +42,8 @@ class Act(StrEnum):
     PUBLISH = "publish"
     BACKFILL = "backfill"
     VALIDATE = "validate"
+    # Writes back values that rows had.
+    RESTORE = "restore"
     COLLECT = "collect"
     END = "end"
 
@@ -50,6 +52,7 @@ _ACTS = {
     OpType.MUTATION: Act.PUBLISH,
     OpType.BACKFILL: Act.BACKFILL,
     OpType.VALIDATION: Act.VALIDATE,
+    OpType.RESTORATION: Act.RESTORE,
     OpType.COLLECTION: Act.COLLECT,
 }
 _READS = (Act.BACKFILL, Act.VALIDATE)
@@ -98,6 +101,14 @@ class Program:
             # Its parts were dropped with it.
             return State.ABSENT
         return states.get(element, State.ABSENT)
+
+    def comes_back(self, index: AnyIndex) -> bool:
+        """Whether it is an index of a table that is not there at first, and then is with its rows."""
+        return index.built and elements.TableElement(index.table_id) not in self.versions[0]
+
+    @property
+    def returning(self) -> set[TableId]:
+        return {e.table_id for e in self.elements if isinstance(e, elements.PrimaryIndex) and self.comes_back(e)}
 
     def alone(self, instruction: Instruction) -> int:
         """The version of an instruction, if no other job has published anything."""
@@ -157,9 +168,14 @@ def compile_program(
 
 
 def set_up(parse: Parse, setup: str, ids: Iterator[int]) -> KnownSchema:
+    """The changes have the numbers of their statements, from 1 on."""
     catalog = KnownSchema()
-    for statement in parse(setup):
-        catalog = outcome_of(catalog, plan_statements(catalog, [statement], ids))
+    for number, statement in enumerate(parse(setup), 1):
+        after = outcome_of(catalog, plan_statements(catalog, [statement], ids))
+        before, now = catalog.descriptors, after.descriptors
+        changed = sorted(id_ for id_ in before.keys() | now.keys() if before.get(id_) != now.get(id_))
+        versions = tuple((before.get(id_), now.get(id_)) for id_ in changed)
+        catalog = replace(after, history=(*catalog.history, PastChange(number, type(statement).__name__, versions)))
     return catalog
 
 
@@ -224,8 +240,7 @@ class _Writer:
         start = len(self.program.instructions)
         if self._change is not plan:
             self._change, self._raised = plan, False
-        # Values that are written back are written as any writer would: the model has writers, and no such values.
-        act = _ACTS.get(stage.type)
+        act = _ACTS[stage.type]
         if stage.raises:
             self._add(Instruction(Act.RAISE, self._version, 0, tables=stage.raises))
             self._raised = True
@@ -233,7 +248,7 @@ class _Writer:
             self._add(Instruction(Act.SNAPSHOT, self._version, 0))
         if act is Act.PUBLISH:
             self._publish(plan, stage)
-        elif act is not None:
+        else:
             self._add(Instruction(act, self._version, 0, ops=_ops(plan, stage)))
         return start
 
@@ -246,10 +261,9 @@ class _Writer:
             states.pop(element, None)
             if transition.status is not Status.ABSENT:
                 states[element] = STATE_OF[transition.status]
-            if isinstance(element, _INDEXES) and (transition.origin, transition.status) == (
-                Status.ABSENT,
-                Status.PUBLIC,
-            ):
+            at_once = (transition.origin, transition.status) == (Status.ABSENT, Status.PUBLIC)
+            # The entries of an index that comes back with its table are there.
+            if isinstance(element, _INDEXES) and at_once and not self.program.comes_back(element):
                 begun.append(element.index_id)
             final |= any(not plan.graph.nodes[n].step.revertible for n in transition.nodes)
         self._version = len(self.program.versions)

@@ -156,7 +156,7 @@ class ReferenceModel:
                     out.append((label, self._with(state, {2: instruction.after})))
                 elif instruction.back is not None:
                     out.append((("failed", position), self._with(state, {2: instruction.back})))
-            case Act.BACKFILL | Act.COLLECT:
+            case Act.BACKFILL | Act.COLLECT | Act.RESTORE:
                 out.append((label, self._with(state, {2: instruction.after})))
             case Act.END:
                 pass

@@ -75,6 +75,9 @@ class RowJob:
                 elif instruction.back is not None:
                     back = self.moved(state, instruction, instruction.back)
                     out.append((("failed", position), self._canon.changed(state, {POSITION: back})))
+            case Act.RESTORE:
+                # Values of a column that no entry of these indexes has before it is built.
+                out.append((label, self._canon.changed(state, {POSITION: after})))
             case Act.COLLECT:
                 self._collect(state, instruction, label, out)
             case Act.END:

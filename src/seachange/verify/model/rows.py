@@ -87,6 +87,7 @@ class RowModel:
         self._versions = len(program.versions)
         self._forth = max(instruction.version for _, instruction in program.path(0))
         self._keys, self._bad = len(scope.rows), scope.bad_value
+        self._returns = self.shape.table_id in program.returning
         self._stops = scope.pauses or Switch.NO_FENCE in switches
         self._zombies = scope.workers or Switch.ZOMBIE_COORDINATOR in switches
         self._entries = Entries(self._kinds, self._keys, scope.values, switches, self.shape.converted, scope.bad_value)
@@ -99,8 +100,9 @@ class RowModel:
         rows = tuple(((0, value),) if value != NONE else () for value in self._scope.rows)
         now = self._scope.rows
         cells = tuple(((),) * self._entries.size(n) for n in range(len(self._kinds)))
+        is_kept = self._returns and Switch.COLLECTED_TABLE not in self._switches
         generations = tuple(
-            ((0, 0, self._entries.content(n, now)),) if n in self._views[0].writes else ()
+            ((0, 0, self._entries.content(n, now)),) if is_kept or n in self._views[0].writes else ()
             for n in range(len(self._kinds))
         )
         starts = self._starts

@@ -16,6 +16,7 @@ from seachange.verify.model.layouts import LayoutModel, LayoutScope
 from seachange.verify.model.mutants import Mutant, edit_lifecycles, switches_of
 from seachange.verify.model.program import Parse, Program, compile_program
 from seachange.verify.model.references import ReferenceModel, ReferenceScope
+from seachange.verify.model.restored import RestoreModel, RestoreScope
 from seachange.verify.model.row_state import Scope
 from seachange.verify.model.rows import RowModel
 from seachange.verify.model.side_by_side import compile_side_by_side
@@ -68,6 +69,17 @@ class LayoutFocus:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreFocus:
+    """The change brings a column back."""
+
+    scope: RestoreScope = field(default_factory=RestoreScope)
+    column: str = "c"
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return RestoreModel(program, self.column, self.scope, switches)
+
+
+@dataclass(frozen=True, slots=True)
 class ClassicFocus:
     element: type[Element]
     scope: ClassicScope = field(default_factory=ClassicScope)
@@ -96,7 +108,7 @@ class BlockReferenceFocus:
         return BlockReferenceModel(program, self.scope, switches)
 
 
-Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus | BlockFocus | BlockReferenceFocus
+Focus = RowFocus | ReferenceFocus | LayoutFocus | RestoreFocus | ClassicFocus | BlockFocus | BlockReferenceFocus
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,16 @@ from seachange.verify.model.blocks import BlockScope
 from seachange.verify.model.classic import ClassicScope
 from seachange.verify.model.entries import NONE
 from seachange.verify.model.layouts import LayoutScope
-from seachange.verify.model.mutants import BESIDE_MUTANTS, BLOCK_MUTANTS, CLASSIC_MUTANTS, MUTANTS, Mutant
+from seachange.verify.model.mutants import (
+    BESIDE_MUTANTS,
+    BLOCK_MUTANTS,
+    CLASSIC_MUTANTS,
+    MUTANTS,
+    RETURN_MUTANTS,
+    Mutant,
+)
 from seachange.verify.model.references import ReferenceScope
+from seachange.verify.model.restored import RestoreScope
 from seachange.verify.model.row_state import Scope
 from seachange.verify.model.scenario import (
     BlockFocus,
@@ -22,6 +30,7 @@ from seachange.verify.model.scenario import (
     LayoutFocus,
     Protocol,
     ReferenceFocus,
+    RestoreFocus,
     RowFocus,
     Scenario,
     Size,
@@ -48,6 +57,7 @@ _OTHER_CHECK = "alter table t add constraint l check (a < 9)"
 _NOT_NULL_CHECK = "alter table t add constraint k check (a is not null)"
 _SET_NOT_NULL = "alter table t alter column a set not null"
 _REFERRED = f"{_PAIR}; {_REFER}"
+_OTHER_TABLE = "create table o (id int primary key)"
 
 # One row with two values; two rows with one; one row with a value that a rule may forbid.
 _ONE = Scope()
@@ -82,6 +92,10 @@ def _references(name: str, setup: str, *changes: str, size: Size = Size.SMALL, *
 
 def _layouts(name: str, setup: str, *changes: str, size: Size = Size.SMALL, **scoped: Any) -> Scenario:
     return Scenario(name, setup, changes, LayoutFocus(LayoutScope(**scoped)), size)
+
+
+def _restored(name: str, setup: str, *changes: str, size: Size = Size.SMALL, **scoped: Any) -> Scenario:
+    return Scenario(name, setup, changes, RestoreFocus(RestoreScope(**scoped)), size)
 
 
 def _beside(
@@ -228,6 +242,20 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
 )
 
+# What REVERT CHANGE and UNDROP bring back, after a last statement of the set-up has taken it away.
+_WITH_COLUMN = "create table t (id int primary key, a int, c int)"
+_WITH_REQUIRED = "create table t (id int primary key, a int, c int not null)"
+_DROP_COLUMN, _DROP_TABLE = "alter table t drop column c", "drop table t"
+RETURN_SCENARIOS: tuple[Scenario, ...] = (
+    _restored("bring a column back", f"{_WITH_COLUMN}; {_DROP_COLUMN}", "revert change 2"),
+    _restored("bring a column back, three nodes", f"{_WITH_COLUMN}; {_DROP_COLUMN}", "revert change 2", nodes=3),
+    _restored("bring back a column that is NOT NULL", f"{_WITH_REQUIRED}; {_DROP_COLUMN}", "revert change 2"),
+    _rows("bring a table back", f"{_INDEXED}; {_DROP_TABLE}", "undrop table t"),
+    _rows("bring a table back, two rows", f"{_UNIQUE}; {_DROP_TABLE}", "undrop table t", scope=_TWO),
+    _layouts("bring a table back: a column", f"{_WITH_COLUMN}; {_DROP_TABLE}", "undrop table t"),
+    _layouts("create a table", _OTHER_TABLE, _WITH_REQUIRED),
+)
+
 # Two jobs of one table: each pair of kinds that may overlap, and pairs that must not.
 BESIDE_SCENARIOS: tuple[Scenario, ...] = (
     _beside("two indexes side by side", _TABLE, _CREATE_INDEX, _OTHER_INDEX, values=1),
@@ -346,9 +374,15 @@ CLASSIC_SCENARIOS: tuple[Scenario, ...] = (
 
 
 def scenarios_of(protocol: Protocol, size: Size) -> tuple[Scenario, ...]:
-    every = (*SCENARIOS, *BESIDE_SCENARIOS, *BLOCK_SCENARIOS) if protocol is Protocol.SEACHANGE else CLASSIC_SCENARIOS
+    every = (
+        (*SCENARIOS, *RETURN_SCENARIOS, *BESIDE_SCENARIOS, *BLOCK_SCENARIOS)
+        if protocol is Protocol.SEACHANGE
+        else CLASSIC_SCENARIOS
+    )
     return tuple(scenario for scenario in every if scenario.is_part_of(size))
 
 
 def mutants_of(protocol: Protocol) -> dict[str, Mutant]:
-    return MUTANTS | BESIDE_MUTANTS | BLOCK_MUTANTS if protocol is Protocol.SEACHANGE else CLASSIC_MUTANTS
+    return (
+        MUTANTS | RETURN_MUTANTS | BESIDE_MUTANTS | BLOCK_MUTANTS if protocol is Protocol.SEACHANGE else CLASSIC_MUTANTS
+    )

@@ -38,6 +38,13 @@ class Switch(StrEnum):
     TRUSTED_START = "trusted-start"
     # A row without a value of its new primary key has an entry in the new index, and is looked up there.
     KEYLESS_ENTRIES = "keyless-entries"
+    # A rewrite of rows that was begun without a column goes on while the column gets its values back.
+    RESTORE_BESIDE_REWRITE = "restore-beside-rewrite"
+    # A commit that is rebased onto a version with a column that comes back has no value of it.
+    REBASE_FORGETS_VALUES = "rebase-forgets-values"
+    # A table comes back without the layouts in which its rows are stored; or its indexes without their entries.
+    FORGOTTEN_LAYOUTS = "forgotten-layouts"
+    COLLECTED_TABLE = "collected-table"
 
     # The next are about two changes of one table side by side.
     # Changes do not wait for each other, whatever the table of exclusions says.

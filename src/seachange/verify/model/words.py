@@ -38,8 +38,8 @@ class Speaker:
             case elements.PrimaryIndex() | elements.SecondaryIndex() | elements.UniqueIndex():
                 kind = {elements.PrimaryIndex: "primary index", elements.UniqueIndex: "unique index"}
                 return f"{kind.get(type(element), 'index')} {self._index_name(element)}"
-            case elements.ColumnElement() | elements.ConvertedColumn():
-                kind = {elements.ConvertedColumn: "converted column"}
+            case elements.ColumnElement() | elements.ConvertedColumn() | elements.RestoredColumn():
+                kind = {elements.ConvertedColumn: "converted column", elements.RestoredColumn: "restored column"}
                 return f"{kind.get(type(element), 'column')} {self._column_name(element.table_id, element.column_id)}"
             case elements.ColumnNotNull():
                 return f"NOT NULL of {self._column_name(element.table_id, element.column_id)}"
@@ -108,6 +108,7 @@ _STEPS: dict[Act, Callable[[Speaker, Instruction], str]] = {
     Act.PUBLISH: lambda s, i: f"publishes {s.publication(i)}" + (", and raises min_version to it" if i.tables else ""),
     Act.BACKFILL: lambda s, i: "reads the rows at R and attaches what it has built",
     Act.VALIDATE: lambda s, i: "looks at the rows at R and finds nothing wrong",
+    Act.RESTORE: lambda s, i: "writes the values that rows had into those without one",
     Act.COLLECT: lambda s, i: "deletes the data of what was dropped",
     Act.END: lambda s, i: "is over",
 }
@@ -115,6 +116,7 @@ _TOLD = (
     elements.TableElement,
     elements.ColumnElement,
     elements.ConvertedColumn,
+    elements.RestoredColumn,
     elements.ColumnNotNull,
     elements.ColumnDefault,
     elements.PrimaryIndex,
