@@ -6,9 +6,8 @@ from seachange import errors
 from seachange.sql.bind.query import Binding, bind_tree
 from seachange.sql.bind.scope import BoundColumn, Columns
 from seachange.sql.bind.types import BoundType, bound, named
-from seachange.sql.compile.template import fold_names
 from seachange.sql.text.tokens import split_script
-from seachange.sql.text.tree import parse_tree
+from seachange.sql.text.tree import fold_names, parse_tree
 from seachange.values.types import Kind, SqlType
 
 MOOD = bound(SqlType(Kind.TEXT, enum=7))

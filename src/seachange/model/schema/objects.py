@@ -102,14 +102,21 @@ class View:
     types: tuple[SqlType, ...] = ()
 
 
+# The default database, which has an id only once an attribute of it is set; it is never renamed.
+DEFAULT_PLACE = -1
+
+
 @dataclass(frozen=True, slots=True)
 class DefaultPrivileges:
-    """The default privileges of other roles on future objects of the role, in one schema or in all (empty)."""
+    """The default privileges of other roles on future objects of the role, in one schema or in all (empty).
+    `database` is the id of the one that they are for, DEFAULT_PLACE for the default one; 0 was written by old releases
+    and is for all."""
 
     kind: ObjectKind
     schema: str
     role: str
     privileges: tuple[str, ...]
+    database: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,11 +80,11 @@ def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
             if column is not None and not found and not _is_view(draft, relations[relation]):
                 raise errors.UndefinedColumn(name=column, relation=relation)
             used.update(dict.fromkeys(found))
-    drawn_from = [_sequence(draft, name) for name in statement.sequences]
+    drawn_from = {name: _sequence(draft, name) for name in statement.sequences}
     if not is_temporary(draft.schema_of(statement.name)):
         _refuse_temporary(draft, relations)
-    ids = tuple(dict.fromkeys([*relations.values(), *drawn_from]))
-    names = tuple((name.schema or "", name.name, id_) for name, id_ in relations.items())
+    ids = tuple(dict.fromkeys([*relations.values(), *drawn_from.values()]))
+    names = tuple((name.schema or "", name.name, id_) for name, id_ in (*relations.items(), *drawn_from.items()))
     columns = tuple(draft.column_name(*use) for use in used)
     return elements.ViewQuery(DescriptorId(0), statement.query, statement.columns, ids, tuple(used), names, columns)
 

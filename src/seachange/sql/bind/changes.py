@@ -112,8 +112,8 @@ def _target(found: Expressions, node: exp.Expr) -> Source:
     return Source(node.alias_or_name, found.catalog.columns(schema.name if schema is not None else None, node.name))
 
 
-def _names(source: Source) -> frozenset[str]:
-    return frozenset(column.name for column in source.columns or ())
+def _names(source: Source) -> tuple[str, ...]:
+    return tuple(column.name for column in source.columns or ())
 
 
 def _add_others(found: Expressions, clause: object, scope: NameScope, add: AddSource) -> None:

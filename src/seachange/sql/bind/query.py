@@ -13,7 +13,7 @@ from seachange.sql.bind.binder import bind_node
 from seachange.sql.bind.calls import called
 from seachange.sql.bind.cast_types import cast_type
 from seachange.sql.bind.changes import bind_delete, bind_insert, bind_merge, bind_update
-from seachange.sql.bind.expressions import Expressions
+from seachange.sql.bind.expressions import BindNode, Expressions
 from seachange.sql.bind.output_names import output_name
 from seachange.sql.bind.places import place_of
 from seachange.sql.bind.scope import BindCatalog, BoundColumn, Columns, NameScope, Source
@@ -47,10 +47,16 @@ class Binding:
     found: Expressions
 
 
-def bind_tree(tree: exp.Expr, catalog: BindCatalog, declared: Sequence[BoundType | None] = ()) -> Binding:
-    """Names in the tree are folded. `declared` are the parameter types that the client has declared."""
+def bind_tree(
+    tree: exp.Expr,
+    catalog: BindCatalog,
+    declared: Sequence[BoundType | None] = (),
+    bind: BindNode = bind_node,
+) -> Binding:
+    """Names in the tree are folded. `declared` are the parameter types that the client has declared. `bind` sees every
+    expression with its scope."""
     parameters = {number: type_ for number, type_ in enumerate(declared, 1) if type_ is not None}
-    found = Expressions(catalog, bind_query, bind_node, parameters)
+    found = Expressions(catalog, bind_query, bind, parameters)
     columns = bind_query(found, tree, NameScope())
     return Binding(columns, found.parameters, found)
 
@@ -255,8 +261,9 @@ def _match_columns(found: Expressions, scope: NameScope, names: Sequence[str], b
     for name in names:
         pair = [side.find_column("", name) for side in (left, right)]
         found.operate("=", (exp.Null(), exp.Null()), [c.type if c is not None else None for c in pair])
-    merged = frozenset(names)
-    scope.sources[before:] = [replace(source, merged=source.merged | merged) for source in scope.sources[before:]]
+    for place in range(before, len(scope.sources)):
+        source = scope.sources[place]
+        scope.sources[place] = replace(source, merged=tuple(dict.fromkeys((*names, *source.merged))))
 
 
 def _add_source(found: Expressions, node: exp.Expr, scope: NameScope) -> None:

@@ -64,7 +64,7 @@ class Source:
 
     name: str
     columns: Columns
-    merged: frozenset[str] = frozenset()
+    merged: tuple[str, ...] = ()
     # The type of a row: that of its value for a function that returns one.
     row: BoundType = RECORD
     # Whether it has columns that clients do not see.
@@ -90,9 +90,14 @@ class NameScope:
 
     def find_column(self, source: str, name: str) -> BoundColumn | None:
         """`source` is empty for a name without a qualifier. None if it is not certain which column is meant."""
+        found = self.find_place(source, name)
+        return found[1] if found is not None else None
+
+    def find_place(self, source: str, name: str) -> tuple[Source, BoundColumn] | None:
+        """The column with the source that it is a column of."""
         scope: NameScope | None = self
         while scope is not None:
-            found: BoundColumn | None = None
+            found: tuple[Source, BoundColumn] | None = None
             is_open = False
             for each in scope.sources:
                 if source and each.name != source:
@@ -102,7 +107,7 @@ class NameScope:
                     if column.name == name:
                         if found is not None:
                             return None
-                        found = column
+                        found = (each, column)
             if found is not None or is_open:
                 return found
             scope = scope.parent
@@ -152,8 +157,8 @@ def _starred(sources: Sequence[Source], is_qualified: bool) -> Iterator[BoundCol
     if is_qualified:
         yield from sources[0].columns or ()
         return
-    # The columns that a join has merged come first.
-    merged = [name for source in sources for name in sorted(source.merged)]
+    # The columns that a join has merged come first, those of the last join before others.
+    merged = [name for source in reversed(sources) for name in source.merged]
     first = dict.fromkeys(merged)
     for name in first:
         yield next(c for s in sources for c in s.columns or () if c.name == name and name not in s.merged)

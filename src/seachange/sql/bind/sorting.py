@@ -38,7 +38,7 @@ def bind_group(found: Expressions, items: Sequence[exp.Expr], scope: NameScope, 
             _check(_result_type(item, columns, "GROUP BY"), _EQUALITY, item)
         elif isinstance(item, exp.Column):
             column = scope.find_column(item.table, item.name) if isinstance(item.this, exp.Identifier) else None
-            _check(column.type if column is not None else None, _EQUALITY, item)
+            _check(found.bind(item, scope) if column is not None else None, _EQUALITY, item)
         else:
             _check(found.bind(item, scope), _EQUALITY, item)
 

@@ -17,12 +17,11 @@ from seachange.sql.bind.query import bind_tree
 from seachange.sql.bind.scope import BoundColumn
 from seachange.sql.bind.types import BoundType, array_type, bound
 from seachange.sql.compile.bound_catalog import PortCatalog, relation_columns
-from seachange.sql.compile.template import fold_names
 from seachange.sql.ddl.expression import RowCatalog, bind_expression
+from seachange.sql.pgcatalog.facts import quote_name
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.text.tokens import split_script
-from seachange.sql.text.tree import parse_tree
-from seachange.storage.plan import quote
+from seachange.sql.text.tree import fold_names, parse_tree
 
 _T = TypeVar("_T")
 
@@ -59,17 +58,14 @@ def _bind_since(value: statements.SinceValue, port: TransactionPort, catalog: Po
 
 
 def _without_stars(query: str, catalog: PortCatalog) -> str:
-    """The columns for each star over a view, which may get more columns later; those of tables are known by their
-    ids."""
+    """The columns for each star: relations may get more columns later."""
     (raw,) = split_script(query)
     stars = bind_tree(fold_names(parse_tree(raw)), catalog).found.stars
     text = raw.text
-    if not catalog.has_views:
-        return query
     for node, names in sorted(stars, key=lambda star: _place(star[0])[0], reverse=True):
         start, end = _place(node)
         if names and end > start:
-            shown = ", ".join(".".join(quote(part) for part in name if part) for name in names)
+            shown = ", ".join(".".join(quote_name(part) for part in name if part) for name in names)
             text = text[:start] + shown + text[end:]
     return text
 

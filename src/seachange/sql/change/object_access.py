@@ -34,6 +34,7 @@ from seachange.model.schema.rights import OWNER, OnObject, OnUnsaid, Right, Role
 from seachange.model.schema.temporary import is_temporary
 from seachange.planner.plan import ChangePlan
 from seachange.sql.port.port import TransactionPort
+from seachange.sql.settings.stored_settings import database_place
 
 Kept = TypeVar("Kept", bound=Descriptor)
 
@@ -187,13 +188,14 @@ def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
 
 def _default_privileges(created: Descriptor, owner: str, port: TransactionPort) -> tuple[RolePrivileges, ...]:
     creator = find_roles(port.schema.objects()).get(owner)
-    if creator is None or isinstance(created, UNPLANNED):
+    if creator is None or not creator.defaults or isinstance(created, (*UNPLANNED, Database)):
         return ()
     kind = _GRANTED_AS.get(kind_of(created), kind_of(created))
-    schema = "" if isinstance(created, Schema | Database) else created.schema
+    schema = "" if isinstance(created, Schema) else created.schema
     held: dict[str, list[str]] = {}
+    places = {0, database_place(created.database, port.schema.objects())}
     for default in creator.defaults:
-        if default.kind is kind and default.schema in ("", schema):
+        if default.kind is kind and default.schema in ("", schema) and default.database in places:
             held.setdefault(default.role, []).extend(default.privileges)
     order = PRIVILEGES[kind]
     return tuple(RolePrivileges(role, tuple(p for p in order if p in names)) for role, names in held.items())

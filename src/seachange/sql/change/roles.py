@@ -22,6 +22,7 @@ from seachange.model.schema.actor import find_roles, memberships, role_exists
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import (
     DEFAULT_DATABASE,
+    DEFAULT_PLACE,
     UNPLANNED,
     Database,
     DefaultPrivileges,
@@ -36,7 +37,12 @@ from seachange.sql.change.command_tags import role_tag
 from seachange.sql.change.object_access import check_roles, describe, kind_of
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.settings.stored_settings import change_database_settings, changed_role_settings, find_database
+from seachange.sql.settings.stored_settings import (
+    change_database_settings,
+    changed_role_settings,
+    database_place,
+    find_database,
+)
 from seachange.values.coercion import coerce
 from seachange.values.types import Kind, SqlType
 
@@ -198,9 +204,12 @@ def _without(role: Role, other: str) -> dict[str, tuple[str, ...]]:
 def _uses(name: str, port: TransactionPort) -> list[str]:
     """The objects that the role owns or has privileges on."""
     found = []
-    for each in (*port.schema.every_table(), *port.schema.every_object()):
+    every = (*port.schema.every_table(), *port.schema.every_object())
+    places = {0, DEFAULT_PLACE, *(each.id for each in every if isinstance(each, Database))}
+    for each in every:
         if isinstance(each, Role):
-            if each.name != name and any(default.role == name for default in each.defaults):
+            given = any(d.role == name and d.database in places for d in each.defaults)
+            if each.name != name and given:
                 found.append(f"default privileges of role {each.name}")
         elif each.access.owner == name:
             found.append(f"owner of {describe(each)}")
@@ -235,17 +244,22 @@ def _change_defaults(statement: statements.ChangeDefaultPrivileges, port: Transa
     names = PRIVILEGES[statement.kind] if statement.privileges == ("ALL",) else statement.privileges
     creators = statement.creators or (port.rights.actor.user,)
     _check_member(creators, port)
+    database = database_place(port.statement.session.database, port.schema.objects())
     for creator in creators:
         role = _role(creator, port)
-        held = {(d.kind, d.schema, d.role): set(d.privileges) for d in role.defaults}
+        # Those of old releases, which are for all databases, can be revoked in each.
+        held = {(d.kind, d.schema, d.role, d.database): set(d.privileges) for d in role.defaults}
         for schema in statement.schemas or ("",):
             for grantee in statement.roles:
                 place = (statement.kind, schema, grantee)
-                now = held.get(place, set())
-                held[place] = now - set(names) if statement.revoke else now | set(names)
+                if not statement.revoke:
+                    held.setdefault((*place, database), set()).update(names)
+                    continue
+                for at in (0, database):
+                    held.get((*place, at), set()).difference_update(names)
         defaults = tuple(
-            DefaultPrivileges(kind, schema, grantee, tuple(p for p in PRIVILEGES[kind] if p in kept))
-            for (kind, schema, grantee), kept in held.items()
+            DefaultPrivileges(kind, schema, grantee, tuple(p for p in PRIVILEGES[kind] if p in kept), at)
+            for (kind, schema, grantee, at), kept in held.items()
             if kept
         )
         _publish(role, port, defaults=defaults)
@@ -320,6 +334,9 @@ def _drop_owned(statement: statements.DropOwned, port: TransactionPort, run: Run
         granted = ObjectKind.TABLE if kind is ObjectKind.VIEW else kind
         for each in held:
             run(statements.Grant(each.privileges, granted, (_name(found),), (each.role,), revoke=True))
+    here = {0, database_place(port.statement.session.database, port.schema.objects())}
     for role in find_roles(port.schema.objects()).values():
-        kept = tuple(d for d in role.defaults if d.role not in statement.owners and role.name not in statement.owners)
+        kept = tuple(
+            d for d in role.defaults if d.database not in here or not {d.role, role.name} & {*statement.owners}
+        )
         _publish(role, port, defaults=kept)

@@ -69,11 +69,6 @@ class PortCatalog:
     def resolved(self) -> Resolved:
         return Resolved(tuple(self._relations.items()), tuple(self._types.items()))
 
-    @property
-    def has_views(self) -> bool:
-        """Whether it was asked for one."""
-        return any(isinstance(relation, View) for relation in self._relations.values())
-
     def columns(self, schema: str | None, name: str) -> Columns:
         if is_system(schema, name):
             return [BoundColumn(column, bound(type_)) for column, type_ in SYSTEM_VIEWS[name].items()]

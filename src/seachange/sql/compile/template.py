@@ -29,7 +29,7 @@ from seachange.sql.duck.sequence_calls import name_calls, plain_names
 from seachange.sql.pgcatalog.calls import name_catalog_calls
 from seachange.sql.pgcatalog.rewrite import name_function_columns, translate_catalog_calls, translate_catalog_forms
 from seachange.sql.text.scope import GIVEN, WITH_HIDDEN, is_cte_reference
-from seachange.sql.text.tree import INCOMPLETE
+from seachange.sql.text.tree import INCOMPLETE, fold_names
 from seachange.sql.translate.casts import translate_casts
 from seachange.sql.translate.function_map import map_functions
 from seachange.sql.translate.guard import check_text, check_tree
@@ -182,13 +182,6 @@ def compile_template(
         catalog.resolved if isinstance(catalog, PortCatalog) else NOTHING_RESOLVED,
         unwritten if any(table.feed for table in tables) else frozenset(),
     )
-
-
-def fold_names(tree: exp.Expr) -> exp.Expr:
-    for node in tree.find_all(exp.Identifier):
-        if not node.quoted:
-            node.set("this", node.name.lower())
-    return tree
 
 
 def _plain_forms(tree: exp.Expr) -> exp.Expr:

@@ -30,11 +30,11 @@ from seachange.sql.bind.query import bind_tree
 from seachange.sql.bind.scope import BindCatalog, BoundColumn, Columns
 from seachange.sql.bind.types import BoundType
 from seachange.sql.compile.target import folded
-from seachange.sql.compile.template import compile_template, fold_names
+from seachange.sql.compile.template import compile_template
 from seachange.sql.compile.type_holes import UserCast
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.tokens import Reader, split_script
-from seachange.sql.text.tree import parse_tree
+from seachange.sql.text.tree import fold_names, parse_tree
 from seachange.sql.translate.functions import TABLE_FUNCTIONS
 from seachange.sql.translate.guard import text_of, user_type
 from seachange.sql.translate.time_functions import spell_now

@@ -12,13 +12,13 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.statements import ChangeOwner, CreateTemporary, CreateView, MoveObject, RenameObject
-from seachange.sql.compile.template import fold_names
 from seachange.sql.ddl.object import take_change
-from seachange.sql.duck.sequence_calls import plain_names, sequences_named
+from seachange.sql.duck.sequence_calls import plain_names
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.scope import is_cte_reference
+from seachange.sql.text.sequence_names import sequences_named
 from seachange.sql.text.tokens import Reader, split_script
-from seachange.sql.text.tree import parse_tree
+from seachange.sql.text.tree import fold_names, parse_tree
 from seachange.sql.translate.guard import check_tree
 
 _QUERY_WORDS = ("select", "with", "values", "table")

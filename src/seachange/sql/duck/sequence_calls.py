@@ -17,16 +17,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.relation import RelationName
 from seachange.sql.port.port import SequencePort, TransactionPort
 from seachange.sql.port.session_functions import SessionFunction, make_known, taking
-from seachange.sql.text.names import read_relation
-from seachange.sql.text.tokens import Reader, split_script
+from seachange.sql.text.sequence_names import ARGUMENTS, find_calls, read_sequence
 
 # The parameter that carries the session's number.
 SESSION: Final = "session_number"
-# Numbers of arguments, by name.
-ARGUMENTS: Final[dict[str, tuple[int, ...]]] = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
 
 
 class Caller:
@@ -47,10 +43,6 @@ def find_caller(number: int) -> Caller:
     return _CALLERS[number]
 
 
-def find_calls(tree: exp.Expr) -> Iterator[exp.Anonymous]:
-    return (node for node in tree.find_all(exp.Anonymous) if node.name.lower() in ARGUMENTS)
-
-
 def plain_names(tree: exp.Expr) -> exp.Expr:
     """'s'::regclass is a name, which the functions take."""
     for call in list(find_calls(tree)):
@@ -63,14 +55,6 @@ def plain_names(tree: exp.Expr) -> exp.Expr:
 
 def _casts_to(cast: exp.Cast, name: str) -> bool:
     return cast.to.sql("postgres").lower() == name
-
-
-def sequences_named(tree: exp.Expr) -> tuple[RelationName, ...]:
-    """Sequences that are named by constants."""
-    given = [argument for call in find_calls(tree) for argument in call.expressions[:1]]
-    bare = [argument.this if isinstance(argument, exp.Cast) else argument for argument in given]
-    texts = [argument.this for argument in bare if isinstance(argument, exp.Literal) and argument.is_string]
-    return tuple(dict.fromkeys(_read_name(text) for text in texts))
 
 
 def name_calls(tree: exp.Expr) -> set[str]:
@@ -136,12 +120,12 @@ def _each(names: list[str | None], *others: list[Any]) -> Iterator[tuple[Any, ..
 
 def _nextval(port: SequencePort, size: int, names: list[str | None]) -> list[int | None]:
     asked = {name: names.count(name) for name in dict.fromkeys(names) if name is not None}
-    values = {name: iter(port.next_values(_read_name(name), times)) for name, times in asked.items()}
+    values = {name: iter(port.next_values(read_sequence(name), times)) for name, times in asked.items()}
     return [None if name is None else next(values[name]) for name in names]
 
 
 def _currval(port: SequencePort, size: int, names: list[str | None]) -> list[int | None]:
-    return [None if name is None else port.current_value(_read_name(name)) for name in names]
+    return [None if name is None else port.current_value(read_sequence(name)) for name in names]
 
 
 def _lastval(port: SequencePort, size: int) -> list[int | None]:
@@ -152,7 +136,7 @@ def _setval(port: SequencePort, size: int, *arguments: list[Any]) -> list[int | 
     found: list[int | None] = []
     for row in _each(*arguments):
         if row is not None:
-            port.set_value(_read_name(row[0]), row[1], row[2] if len(row) > 2 else True)
+            port.set_value(read_sequence(row[0]), row[1], row[2] if len(row) > 2 else True)
         found.append(None if row is None else row[1])
     return found
 
@@ -163,13 +147,3 @@ _FUNCTIONS: Final[dict[str, Callable[..., list[int | None]]]] = {
     "lastval": _lastval,
     "setval": _setval,
 }
-
-
-def _read_name(text: str) -> RelationName:
-    statements = split_script(text)
-    if len(statements) != 1:
-        raise errors.SyntaxProblem(detail=f'"{text}" is not the name of a sequence')
-    reader = Reader(statements[0].words, statements[0].text)
-    name = read_relation(reader)
-    reader.expect_end()
-    return name

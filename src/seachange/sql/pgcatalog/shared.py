@@ -12,6 +12,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, EVERYBODYS, PRIVILEGES, PUBLIC_ROLE, Access
 from seachange.model.schema.objects import Database, DefaultPrivileges, Role
 from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid, part_oid
+from seachange.sql.settings.stored_settings import database_place
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _HIDDEN_PASSWORD = "********"
@@ -133,9 +134,12 @@ _KINDS: Final = {ObjectKind.TABLE: "r", ObjectKind.SEQUENCE: "S", ObjectKind.TYP
 
 def pg_default_acl(facts: Facts) -> Rows:
     """The default privileges of objects in all schemas are listed with those that PostgreSQL has itself."""
+    here = {0, database_place(facts.database, facts.objects)}
     for role in facts.role_objects.values():
         granted: dict[tuple[ObjectKind, str], list[DefaultPrivileges]] = {}
         for default in role.defaults:
+            if default.database not in here:
+                continue
             if default.kind in _KINDS and (not default.schema or default.schema in facts.namespace_oids):
                 granted.setdefault((default.kind, default.schema), []).append(default)
         for number, ((kind, schema), defaults) in enumerate(granted.items()):

@@ -9,9 +9,9 @@ from sqlglot import exp
 from seachange.sql.bind.query import bind_tree
 from seachange.sql.bind.types import bound
 from seachange.sql.compile.bound_catalog import PortCatalog
-from seachange.sql.compile.template import fold_names
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.query import count_parameters
+from seachange.sql.text.tree import fold_names
 from seachange.values.types import SqlType
 
 

@@ -17,20 +17,22 @@ from seachange.model.ids import DescriptorId
 from seachange.model.relation import RelationName
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.objects import View
 from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary
 from seachange.sql.bind.output_names import apply_names, output_names
 from seachange.sql.bind.query import bind_tree
 from seachange.sql.bind.scope import BoundColumn
 from seachange.sql.compile.bound_catalog import KnownRelations, relation_columns
-from seachange.sql.compile.template import TableReference, Template, compile_template, fold_names
+from seachange.sql.compile.template import TableReference, Template, compile_template
 from seachange.sql.compile.type_holes import UserCast, bind_types
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import column_type
 from seachange.sql.query.result_columns import fitting_type
+from seachange.sql.text.sequence_names import rename_sequences
 from seachange.sql.text.tokens import split_script
-from seachange.sql.text.tree import parse_tree
+from seachange.sql.text.tree import fold_names, parse_tree
 from seachange.sql.translate.grouping import Dependent, dependent_text
 from seachange.storage.plan import quote
 from seachange.values.types import TEXT, SqlType
@@ -78,7 +80,7 @@ def bind_view(view: View, port: TransactionPort) -> DuckQuery:
 
 
 def _bind(view: View, port: TransactionPort) -> DuckQuery:
-    template = _template(view.query, _relations(view, port))
+    template = _template(_current_query(view, port), _relations(view, port))
     sources = {reference: _bind_source(view, reference, port) for reference in template.tables}
     parameters = {name: value for source in sources.values() for name, value in source.parameters.items()}
     relations = {name: table for source in sources.values() for name, table in source.relations.items()}
@@ -89,6 +91,16 @@ def _bind(view: View, port: TransactionPort) -> DuckQuery:
         relations,
         tuple(sorted(known | set(template.session_values))),
     )
+
+
+def _current_query(view: View, port: TransactionPort) -> str:
+    """Its text with the current names of sequences, which are found when the query runs."""
+    names = {}
+    for schema, name, id_ in view.names:
+        sequence = port.schema.object_by_id(id_)
+        if isinstance(sequence, SequenceObject):
+            names[RelationName(schema or None, name)] = f"{quote(sequence.schema)}.{quote(sequence.name)}"
+    return rename_sequences(view.query, names) if names else view.query
 
 
 def _bind_types(view: View, template: Template, port: TransactionPort) -> list[str] | None:
@@ -155,7 +167,9 @@ def _bind_source(view: View, reference: TableReference, port: TransactionPort) -
 def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
     """The columns that the view uses, under the names in its text."""
     pairs = zip(view.column_uses, view.column_names, strict=True)
-    used = [(table.column_by_id[column], name) for (id_, column), name in pairs if id_ == table.id]
+    names = {column: name for (id_, column), name in pairs if id_ == table.id}
+    # In the order of the table: the text may give them names by their places.
+    used = [(column, names[column.id]) for column in table.columns if column.id in names]
     scan = port.reads.scan(table, columns=frozenset(column.name.lower() for column, _ in used))
     shown = ", ".join(f"{quote(column.name)} AS {quote(name)}" for column, name in used) or "*"
     return replace(scan, sql=f"SELECT {shown} FROM ({scan.sql})")  # noqa: S608 - quoted

@@ -35,7 +35,6 @@ from seachange.sql.change.session_names import resolve_session_names
 from seachange.sql.change.shapes import run_shape, shape_tag
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import Argument, read_operand
-from seachange.sql.duck.sequence_calls import find_calls
 from seachange.sql.parsing.mentions import NOTHING, Mentions, mentions_of
 from seachange.sql.parsing.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.port.port import TransactionPort
@@ -50,6 +49,7 @@ from seachange.sql.text.constants import take_constants
 from seachange.sql.text.list_places import place_lists
 from seachange.sql.text.long_lists import ListShape, LongList, TakenLists, take_lists
 from seachange.sql.text.positions import StatementOrigin
+from seachange.sql.text.sequence_names import find_calls
 from seachange.sql.write.dml import Select, compile_plan, takes_constants
 from seachange.sql.write.with_changes import changing_queries
 from seachange.values.coercion import check_characters

@@ -10,7 +10,14 @@ from dataclasses import replace
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.schema.objects import Database, Descriptor, Role, RoleSetting
+from seachange.model.schema.objects import (
+    DEFAULT_DATABASE,
+    DEFAULT_PLACE,
+    Database,
+    Descriptor,
+    Role,
+    RoleSetting,
+)
 from seachange.model.schema.rights import OWNER, OnObject, RoleAttribute
 from seachange.model.statements import ChangeSettings
 from seachange.sql.port.port import TransactionPort
@@ -63,6 +70,12 @@ def changed_role_settings(
     held = {each.name: each.value for each in role.settings if each.database == place}
     own = [RoleSetting(place, name, value) for name, value in with_setting(statement, held, port).items()]
     return (*others, *own)
+
+
+def database_place(name: str, objects: Iterable[Descriptor]) -> int:
+    """By which default privileges know a database."""
+    found = None if name == DEFAULT_DATABASE else find_database(name, objects)
+    return found.id if found is not None else DEFAULT_PLACE
 
 
 def find_database(name: str, objects: Iterable[Descriptor]) -> Database | None:

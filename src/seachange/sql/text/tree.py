@@ -33,6 +33,14 @@ _READ_TWICE = frozenset({TokenType.STRUCT, TokenType.MAP})
 _NESTED_MAX = 12
 
 
+def fold_names(tree: exp.Expr) -> exp.Expr:
+    """Names without quotes in small letters."""
+    for node in tree.find_all(exp.Identifier):
+        if not node.quoted:
+            node.set("this", node.name.lower())
+    return tree
+
+
 def parse_tree(raw: RawStatement) -> exp.Expr:
     check_interrupt()
     tokens, overriding = _cut_overriding(_plain_tokens(raw))

@@ -13,7 +13,7 @@ from seachange.sql.bind.query import bind_tree
 from seachange.sql.bind.types import bound
 from seachange.sql.compile.bound_catalog import PortCatalog
 from seachange.sql.compile.target import RESOLVED, DmlTarget, read_target, refuse_clauses
-from seachange.sql.compile.template import Template, compile_template, fold_names
+from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.port.port import TransactionPort
@@ -21,6 +21,7 @@ from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query import fast_select
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.query.query import run_query
+from seachange.sql.text.tree import fold_names
 from seachange.sql.translate.networks import note_networks
 from seachange.sql.translate.typed import note_types
 from seachange.sql.write.advisory_calls import AdvisorySelect, calls_advisory
