@@ -92,3 +92,71 @@ def test_role_without_privileges_of_the_sequence_writes_until_commit(sessions: S
     with pytest.raises(errors.InsufficientPrivilege):
         other.execute("insert into a values (301, 1, 'other')")
     assert inspect(block.node) == []
+
+
+RETYPED = {
+    "serial": ("serial", "alter table s alter n type smallint", "smallint", "integer"),
+    "identity": ("bigint generated always as identity", "alter table s alter n type int", "integer", "bigint"),
+    "key": ("serial primary key", "alter table s alter n type smallint", "smallint", "integer"),
+    "expression": ("serial", "alter table s alter n type smallint using n * 2", "smallint", "integer"),
+}
+TYPES = "select data_type from information_schema.columns where table_name = 's' and column_name = 'n'"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("column", "sql", "now", "before"), RETYPED.values(), ids=RETYPED)
+@pytest.mark.parametrize("end", ["commit", "rollback to s", "rollback"])
+def test_column_of_a_sequence_gets_another_type(
+    sessions: Sessions, column: str, sql: str, now: str, before: str, end: str, level: str
+):
+    block, other = sessions
+    other.execute(f"create table s (x int, n {column})")
+    other.execute("insert into s (x) select i from generate_series(1, 20) g (i)")
+    begin(block, level)
+    rows(block, "select count(*) from s")
+    block.execute("savepoint s")
+    block.execute("insert into s (x) values (100)")
+    block.execute(sql)
+    other.execute("insert into s (x) values (200)")
+    ((drawn,),) = rows(block, "insert into s (x) values (101) returning n")
+    assert drawn == 23
+    assert rows(block, TYPES) == [(now,)]
+    assert rows(other, TYPES) == [(before,)]
+    block.execute(end)
+    if end == "rollback to s":
+        assert rows(block, TYPES) == [(before,)]
+        block.execute("commit")
+    is_kept = end == "commit"
+    for number, session in enumerate(sessions):
+        assert rows(session, TYPES) == [(now if is_kept else before,)]
+        assert rows(session, f"insert into s (x) values ({-number}) returning n") == [(24 + number,)]
+        assert rows(session, "select count(*), count(distinct x) from s") == [(22 + number + 2 * is_kept,) * 2]
+    assert sequences(other.node) == ["s_n_seq"]
+    other.execute("drop table s")
+    assert sequences(other.node) == []
+    assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_sequence_goes_with_the_key_that_another_one_replaces(sessions: Sessions, end: str, level: str):
+    block, other = sessions
+    other.execute("create table s (id serial primary key, x int)")
+    other.execute("insert into s (x) select i from generate_series(1, 20) g (i)")
+    begin(block, level)
+    if level == LEVELS[0]:
+        block.execute("delete from s where x = 3")
+    block.execute("alter table s drop column id, add column n serial primary key")
+    assert rows(block, NAMES) == [("s_n_seq",)]
+    other.execute("insert into s (x) values (200)")
+    block.execute("insert into s (x) values (100)")
+    block.execute(end)
+    is_kept = end == "commit"
+    name = "n" if is_kept else "id"
+    assert rows(other, NAMES) == [(f"s_{name}_seq",)]
+    count = 21 + (is_kept if level != LEVELS[0] else 0)
+    assert rows(other, f"select count(*), count(distinct {name}) from s") == [(count,) * 2]
+    other.execute("insert into s (x) values (201)")
+    block.execute("insert into s (x) values (202)")
+    assert sequences(other.node) == [f"s_{name}_seq"]
+    assert inspect(block.node) == []

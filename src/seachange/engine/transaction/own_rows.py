@@ -63,7 +63,10 @@ class BufferedRows:
             raise errors.Bug(detail=f"table {table.name} has rows of other transactions")
         return IndexSource(table, index, NOT_ATTACHED, own_parts(self.txn.buffer.indexes.get(index.id)))
 
-    def hidden(self, table: Table) -> IndexSource | None:
+    def hidden(self, table: Table, index: Index) -> IndexSource | None:
+        return None
+
+    def replaced(self, table: Table) -> IndexSource | None:
         return None
 
 

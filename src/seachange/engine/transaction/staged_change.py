@@ -45,6 +45,7 @@ from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.constraint import ForeignKey
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, EnumType, View
+from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.synthetic import follow_published
 from seachange.model.schema.temporary import is_temporary
@@ -153,7 +154,7 @@ class StagedChanges:
             if created is not None and published is not None:
                 self.state.pending.publish(None, replace(created, version=published.version + 1), published)
         for before, after in ((versions[0], versions[-1]) for versions in outcome):
-            if isinstance(before, EnumType):
+            if isinstance(before, EnumType | SequenceObject):
                 self.state.pending.publish(before, after)
         changes = []
         for before, *passed, after in filter(None, tables):
@@ -256,7 +257,9 @@ class StagedChanges:
         state.write_locks.run_job(job.id)
         begun = job
         try:
-            job = children.run(job, first, state.epoch.epoch, BlockWrites(self._own_writes(), unseen))
+            written = {TableId(id_): fit.table for id_, fit in state.buffer.fits.items()}
+            own = BlockWrites(self._own_writes(), unseen, written)
+            job = children.run(job, first, state.epoch.epoch, own)
         finally:
             # Also if it was reverted. A job of two changes has published versions of what only the first one changes.
             note_children(state, [begun, job])

@@ -7,7 +7,7 @@ source are never recorded: their names do not say what the transaction has writt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class BlockWrites:
 
     by_index: Mapping[IndexId, OwnWrites] = field(default_factory=dict)
     own_tables: Mapping[TableId, Table] = field(default_factory=dict)
+    # The versions that the rows of other tables conform to.
+    written: Mapping[TableId, Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,12 @@ class OverlaidSources:
     def load(self, table: Table, index: Index) -> IndexSource:
         own = self.own.by_index.get(index.id)
         if own is None and table.id not in self.own.own_tables:
-            return self.committed.load(table, index)
+            source = self.committed.load(table, index)
+            return replace(source, hidden=self.hidden(table, index)) if index.id == table.primary.id else source
         image, generation_id = self._open(table, index)
         if own is None:
             return IndexSource(table, index, generation_id, image.parts(self.committed.at))
-        files, rows = Seq(self.committed.at + 1), Seq(self.committed.at + 2)
-        image.apply(IndexDelta(files, (), own.segments))
-        image.apply_rows(rows, own.layout_id, own.ops, own.rows)
-        return IndexSource(table, index, generation_id, image.parts(rows))
+        return IndexSource(table, index, generation_id, self._apply(image, own))
 
     def _open(self, table: Table, index: Index) -> tuple[IndexImage, GenerationId]:
         if table.id not in self.own.own_tables:
@@ -76,10 +76,31 @@ class OverlaidSources:
         nothing = IndexContents(index.id, self.committed.at, None, ())
         return open_image(table, index, self.committed.warehouse, nothing), NOT_ATTACHED
 
-    def hidden(self, table: Table) -> IndexSource | None:
-        written = self.tables()[table.id].primary
-        own = self.own.by_index.get(written.id) if written.key == table.primary.key else None
-        return None if own is None else keys_written(table, own)
+    def hidden(self, table: Table, index: Index) -> IndexSource | None:
+        written, own = self._rows_written(table.id)
+        if written is None or own is None:
+            return None
+        held = table.column_by_id if index.id == table.primary.id else table.entry_key(index)
+        return keys_written(written, own) if set(written.primary.key) <= set(held) else None
+
+    def replaced(self, table: Table) -> IndexSource | None:
+        written, own = self._rows_written(table.id)
+        if written is None or own is None or written.primary.id == table.primary.id:
+            return None
+        nothing = IndexContents(written.primary.id, self.committed.at, None, ())
+        image = open_image(written, written.primary, self.committed.warehouse, nothing)
+        before = replace(table, primary=written.primary)
+        return IndexSource(before, before.primary, NOT_ATTACHED, self._apply(image, own))
+
+    def _rows_written(self, table_id: TableId) -> tuple[Table | None, OwnWrites | None]:
+        written = self.own.written.get(table_id)
+        return written, self.own.by_index.get(written.primary.id) if written is not None else None
+
+    def _apply(self, image: IndexImage, own: OwnWrites) -> SnapshotParts:
+        files, rows = Seq(self.committed.at + 1), Seq(self.committed.at + 2)
+        image.apply(IndexDelta(files, (), own.segments))
+        image.apply_rows(rows, own.layout_id, own.ops, own.rows)
+        return image.parts(rows)
 
 
 def keys_written(table: Table, own: OwnWrites) -> IndexSource:

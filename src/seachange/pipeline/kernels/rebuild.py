@@ -13,14 +13,17 @@ import duckdb
 
 from seachange import errors
 from seachange.model.ids import ColumnId
+from seachange.model.scan import Scan
 from seachange.model.schema.defaults import is_constant
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.states import State
 from seachange.pipeline.kernels.row_names import name_row
+from seachange.pipeline.kernels.source import IndexSource
 from seachange.storage.arrow import column_name
 from seachange.storage.entries import as_assigned
 from seachange.storage.sorter import Sorter
+from seachange.storage.warehouse import Warehouse
 
 Translate = Callable[[Exception], errors.Error]
 # Returns the default of a column as DuckDB text without time functions or sequences, for a number of rows; the text may
@@ -105,6 +108,20 @@ def select_computed(source: str, columns: Sequence[Column], computed: Sequence[C
     by_id = {c.column.id: f"TRY({c.text})" if lenient and not c.is_drawn else c.text for c in computed}
     names = ", ".join(f"{by_id.get(c.id, column_name(c.id))} AS {column_name(c.id)}" for c in columns)
     return f"SELECT {names} FROM {source}"  # noqa: S608 - columns are named by id
+
+
+def scan_computed(source: IndexSource, columns: Sequence[Column], warehouse: Warehouse, prefix: str) -> Scan:
+    """Some columns of rows that lie in an older primary index, with the values that are computed for a new one; NULL
+    where there is none, or where it is drawn."""
+    first, generated = computed_columns(resolve_defaults(source.table, source.rows, draw_nothing))
+    inputs = (source.table.column_by_id[c] for item in (*first, *generated) for c in item.inputs)
+    read = list(dict.fromkeys([*columns, *inputs]))
+    scan = source.scan(read, source.parts, warehouse, prefix)
+    sql = scan.sql
+    for step in (first, generated):
+        sql = select_computed(f"({sql})", read, step, lenient=True)
+    names = ", ".join(column_name(c.id) for c in columns)
+    return replace(scan, sql=f"SELECT {names} FROM ({sql})")  # noqa: S608 - columns are named by id
 
 
 def locate(

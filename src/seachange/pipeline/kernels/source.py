@@ -58,8 +58,8 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class IndexSource:
     """`table` is the version at the sequence, with the primary index whose key the entries of `index` end with. Entries
-    of rows whose primary keys are among those of `hidden` are left out by a scan; `drawn` has values that rows of the
-    same primary key got later."""
+    of rows whose keys in the primary index of `hidden` are among those of `hidden` are left out by a scan; `drawn` has
+    values that rows of the same primary key got later."""
 
     table: Table
     index: Index
@@ -82,20 +82,21 @@ class IndexSource:
         """A scan of some columns, named by their ids."""
         if self.hidden is None and self.drawn is None:
             return plan_columns(self.table, self.index, columns, parts, warehouse, prefix, positions)
-        key = [self.table.column_by_id[c] for c in self.table.primary.key]
-        read = list(dict.fromkeys([*columns, *key]))
-        scans = [plan_columns(self.table, self.index, read, parts, warehouse, prefix)]
-        same = " AND ".join(f"r.{column_name(c.id)} = o.{column_name(c.id)}" for c in key)
+        key = self.table.primary.key if self.drawn is not None else ()
+        hidden_key = self.hidden.table.primary.key if self.hidden is not None else ()
+        read = dict.fromkeys([*columns, *(self.table.column_by_id[c] for c in (*key, *hidden_key))])
+        scans = [plan_columns(self.table, self.index, list(read), parts, warehouse, prefix)]
         sql = f"FROM ({scans[0].sql}) r"
         if self.hidden is not None:
-            gone = self.hidden.scan(key, self.hidden.parts, warehouse, f"{prefix}_hidden")
+            known = self.hidden.table.column_by_id
+            gone = self.hidden.scan([known[c] for c in hidden_key], self.hidden.parts, warehouse, f"{prefix}_hidden")
             scans.append(gone)
-            sql = f"FROM (SELECT r.* {sql} ANTI JOIN ({gone.sql}) o ON {same}) r"
+            sql = f"FROM (SELECT r.* {sql} ANTI JOIN ({gone.sql}) o ON {_same(hidden_key)}) r"
         drawn = self.drawn.columns if self.drawn is not None else frozenset[ColumnId]()
         if self.drawn is not None:
             values = self.drawn.scan(self.table.primary.key, warehouse, f"{prefix}_drawn")
             scans.append(values)
-            sql = f"{sql} LEFT JOIN ({values.sql}) o ON {same}"
+            sql = f"{sql} LEFT JOIN ({values.sql}) o ON {_same(key)}"
         names = ", ".join(f"{'o' if c.id in drawn else 'r'}.{column_name(c.id)}" for c in columns)
         parameters = {name: value for scan in scans for name, value in scan.parameters.items()}
         relations = {name: rows for scan in scans for name, rows in scan.relations.items()}
@@ -116,6 +117,10 @@ class IndexSource:
         # name, since checksums use DuckDB's hash function.
         text = "/".join([duckdb.__version__, str(self.index.id), *members])
         return f"{self.generation_id}-{xxhash.xxh3_64_hexdigest(text.encode())}"
+
+
+def _same(key: Sequence[ColumnId]) -> str:
+    return " AND ".join(f"r.{column_name(c)} = o.{column_name(c)}" for c in key)
 
 
 def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Iterator[list[FileSlice]]:
@@ -171,9 +176,15 @@ class RowSources(Protocol):
     def load(self, table: Table, index: Index) -> IndexSource:
         """`table` is `seen_through` the primary index whose key the entries of `index` end with."""
 
-    def hidden(self, table: Table) -> IndexSource | None:
+    def hidden(self, table: Table, index: Index) -> IndexSource | None:
         """The primary keys of rows that a transaction has written: an index that is new to it has the committed
-        entries of these rows, which are no longer valid, and none of its own."""
+        entries of these rows, which are no longer valid, and none of its own. None also if the entries of the index
+        do not have these keys."""
+
+    def replaced(self, table: Table) -> IndexSource | None:
+        """What a transaction has written before the primary index of `table` was built, and leaves in the one before:
+        it is not among what is loaded, which those of the committed rows that it has changed are left out of, and is
+        checked when it is rebased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +205,10 @@ class Sources:
         image, generation_id = self.open(table, index)
         return IndexSource(table, index, generation_id, image.parts(self.at))
 
-    def hidden(self, table: Table) -> IndexSource | None:
+    def hidden(self, table: Table, index: Index) -> IndexSource | None:
+        return None
+
+    def replaced(self, table: Table) -> IndexSource | None:
         return None
 
     def open(self, table: Table, index: Index) -> tuple[IndexImage, GenerationId]:

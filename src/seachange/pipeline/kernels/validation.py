@@ -23,6 +23,7 @@ from seachange.pipeline.kernels.duplicates import find_duplicates
 from seachange.pipeline.kernels.executor import Executor
 from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.reading import ReadsSource
+from seachange.pipeline.kernels.rebuild import scan_computed
 from seachange.pipeline.kernels.row_names import SHOWN_MAX, naming_columns, show_key, show_keys
 from seachange.pipeline.kernels.source import UNIT_BYTES_MAX, IndexSource, RowSources, Unit, seen_through
 from seachange.storage.arrow import column_name
@@ -86,7 +87,7 @@ class _Validation:
         skipped = files_without_nulls(source, column, self.warehouse)
         self.report(sum(f.segment.rows - len(f.superseded) for f in skipped))
         rest = tuple(f for f in source.parts.files if f not in skipped)
-        left = IndexSource(source.table, source.index, source.generation_id, SnapshotParts(rest, source.parts.inline))
+        left = replace(source, parts=SnapshotParts(rest, source.parts.inline))
         broken = broken_rows(left, (column.id,), condition, self.executor, self.report)
         if broken is None:
             return None
@@ -96,7 +97,7 @@ class _Validation:
     def unique(self, element: elements.UniqueIndex) -> Violation | None:
         table = seen_through(self._table(element.table_id), element.source_id)
         index = table.index_by_id[element.index_id]
-        source = replace(self.sources.load(table, index), hidden=self.sources.hidden(table))
+        source = replace(self.sources.load(table, index), hidden=self.sources.hidden(table, index))
         found = find_duplicates(source, self.executor, self.report)
         if found is None:
             return None
@@ -108,9 +109,10 @@ class _Validation:
     def foreign_key(self, element: elements.ForeignKeyElement) -> Violation | None:
         source = self._rows(element.table_id, element.column_ids)
         parent, key = self._parent(element.parent_id, element.parent_index_id)
+        own = self.sources.replaced(parent.table)
         columns = [source.table.column_by_id[c] for c in element.column_ids]
         others = [parent.table.column_by_id[c] for c in key]
-        broken = missing_parents(source, columns, parent, others, self.executor, self.report, element.match_full)
+        broken = missing_parents(source, columns, parent, others, self.executor, self.report, element.match_full, own)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
@@ -142,13 +144,17 @@ class _Validation:
         if index is None:
             raise errors.Bug(detail=f"index {index_id} of {table.name}, which a foreign key refers to, does not exist")
         is_new = index in table.secondary and index.source is None and index.state is not State.PUBLIC
-        if is_new and self.sources.hidden(table) is not None:
+        if is_new and self.sources.hidden(table, table.primary) is not None:
             # The index may not have entries of the rows that a transaction has written, which the rows are read with.
             return self.sources.load(table, table.primary), index.key
         # An index that is built together with a new primary index contains its key.
         if index.state is not State.PUBLIC:
             table = seen_through(table, index.source or index.id)
-        return self.sources.load(table, index), index.key
+        source = self.sources.load(table, index)
+        if self.sources.replaced(table) is not None:
+            # A key that the transaction has taken from a row which others refer to is found when its rows are rebased.
+            source = replace(source, hidden=None)
+        return source, index.key
 
 
 def _is_being_computed(column: Column) -> bool:
@@ -260,12 +266,14 @@ def _has_no_nulls(source: IndexSource, file: FileSlice, column: Column, warehous
 
 @dataclass(frozen=True, slots=True)
 class FindOrphans(ReadsSource):
-    """Rows that refer to a key which the parent does not have, in `others`."""
+    """Rows that refer to a key which the parent does not have, in `others`. `own` are more rows of the parent, of which
+    the values of these columns are computed."""
 
     columns: tuple[Column, ...]
     parent: IndexSource
     others: tuple[Column, ...]
     match_full: bool
+    own: IndexSource | None = None
 
     @property
     def title(self) -> str:
@@ -281,6 +289,11 @@ class FindOrphans(ReadsSource):
             list(dict.fromkeys(self.columns)), self.source.parts, kernel_context.warehouse, "child"
         )
         keys = self.parent.scan(others, self.parent.parts, kernel_context.warehouse, "parent")
+        if self.own is not None:
+            own = scan_computed(self.own, others, kernel_context.warehouse, "own")
+            keys = Scan(
+                f"{keys.sql} UNION ALL {own.sql}", keys.parameters | own.parameters, keys.relations | own.relations
+            )
         scan = Scan("", {**child.parameters, **keys.parameters}, {**child.relations, **keys.relations})
         names = ", ".join(f"s.{column_name(c.id)}" for c in self.columns)
         any_or_all = " OR " if self.match_full else " AND "
@@ -302,10 +315,11 @@ def missing_parents(
     executor: Executor,
     report: Progress,
     match_full: bool = False,
+    own: IndexSource | None = None,
 ) -> Broken | None:
     """Each task reads all parents, so there are no more tasks than can run concurrently."""
     per_task = -(-source.rows // executor.parallelism) or 1
     units = source.units(per_task) if executor.parallelism > 1 else [Unit("", source.parts)]
     keys = tuple(columns), parent, tuple(others)
-    tasks = [FindOrphans(replace(source, parts=unit.parts), *keys, match_full) for unit in units]
+    tasks = [FindOrphans(replace(source, parts=unit.parts), *keys, match_full, own) for unit in units]
     return _together(executor, tasks, report)

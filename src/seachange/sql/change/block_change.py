@@ -50,8 +50,8 @@ _ADDED = (
     elements.ForeignKeyElement,
     elements.ForeignKeyParent,
 )
-# What has versions that other sessions know. The values of a type change with COMMIT alone.
-_CHANGED = (Table, EnumType)
+# What has versions that other sessions know. The values of a type, and sequences, change with COMMIT alone.
+_CHANGED = (Table, EnumType, SequenceObject)
 _KEYED = (elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex, elements.ColumnGenerated)
 _NOT_VALID = (elements.CheckConstraint, elements.ForeignKeyElement)
 
@@ -133,15 +133,18 @@ def _versions(
     for stage in plan.stages:
         if stage.type is OpType.MUTATION:
             after = apply_ops(catalog, plan.ops(stage)).descriptors
-            made = {id_: _verified(versions[id_][-1], after[id_], port, duck) for id_ in stage.publishes}
+            made = {id_: _verified(versions[id_][-1], after.get(id_), port, duck) for id_ in stage.publishes}
             for id_, version in made.items():
                 versions[id_].append(version)
-            catalog = catalog.with_descriptors({**after, **made})
+            left = {id_: version for id_, version in {**after, **made}.items() if version is not None}
+            catalog = catalog.with_descriptors(left)
     return list(versions.values())
 
 
-def _verified(before: Descriptor | None, after: Descriptor, port: TransactionPort, duck: DuckSession) -> Descriptor:
-    if before is None:
+def _verified(
+    before: Descriptor | None, after: Descriptor | None, port: TransactionPort, duck: DuckSession
+) -> Descriptor | None:
+    if before is None and after is not None:
         return give_to_creator(after, port)
     if isinstance(before, Table) and isinstance(after, Table):
         verify_checks(before, after, duck)
