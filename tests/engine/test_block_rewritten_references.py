@@ -155,3 +155,39 @@ def test_rows_of_others_refer_to_converted_own_parents_only_from_commit_on(
         other.execute("delete from p where k = 'k1'")
     assert rows(other, "select count(*) from c") == [(SOME + 1,)]
     assert inspect(block.node) == []
+
+
+AGAIN = {
+    "a key that was converted": ("alter id type int using id + 0", "alter v type text using v::text"),
+    "a column whose expression fails for NULL": (
+        "alter v type text using case when v is null then (1 / v)::text else 'v' || v end",
+        "alter r type varchar(9)",
+    ),
+    "a key that others refer to": ("alter k type varchar(9) using 'x' || k", "alter k type text using k || 'y'"),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("changes", AGAIN.values(), ids=AGAIN)
+def test_own_rows_are_rewritten_again(sessions: tuple[Session, Session], changes: tuple[str, ...], level: str):
+    """They have no values of the columns that those of the first time were computed from."""
+    block, other = sessions
+    other.execute(FILL["t"].format(n=SOME))
+    begin(block, level)
+    rows(block, "select count(*) from t")
+    block.execute("update t set v = null where id = 1")
+    block.execute("update t set v = 7 where id = 1")
+    for number, change in enumerate(changes):
+        block.execute(f"alter table t {change}")
+        block.execute(f"insert into t (id, k) values ({100 + number}, 'own{number}')")
+        block.execute("update t set r = 'changed' where id = 2")
+    other.execute("insert into t (id, k, r, v) values (200, 'other', 'r', 1)")
+    block.execute("commit")
+    assert rows(other, "select id, r from t where id in (1, 2, 100, 200) order by id") == [
+        (1, "k1"),
+        (2, "changed"),
+        (100, None),
+        (200, "r"),
+    ]
+    assert rows(other, "select count(*), count(distinct k) from t") == [(SOME + 3,) * 2]
+    assert inspect(block.node) == []

@@ -245,9 +245,9 @@ class LocalPipeline:
         if self.own_writes is None or source.index.id not in self.own_writes.by_index or not is_computed:
             return False
         assert isinstance(sources, Sources)
-        check_computed(
-            OverlaidSources(sources, self.own_writes).load(source.table, source.index), targets, kernel_context
-        )
+        overlaid = OverlaidSources(sources, self.own_writes)
+        rows = overlaid.load(source.table, source.index)
+        check_computed(replace(rows, table=overlaid.as_known(rows.table)), targets, kernel_context)
         return True
 
     def _sources(self, at: Seq) -> RowSources:

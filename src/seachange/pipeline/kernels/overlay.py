@@ -16,6 +16,7 @@ import pyarrow as pa
 from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq, TableId
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import IndexContents, IndexDelta, Segment
+from seachange.model.states import State
 from seachange.pipeline.kernels.source import NOT_ATTACHED, IndexSource, Sources, open_image, seen_through
 from seachange.storage.arrow import schema_of
 from seachange.storage.image import FileSlice, IndexImage, SnapshotParts
@@ -89,8 +90,16 @@ class OverlaidSources:
             return None
         nothing = IndexContents(written.primary.id, self.committed.at, None, ())
         image = open_image(written, written.primary, self.committed.warehouse, nothing)
-        before = replace(table, primary=written.primary)
+        before = self.as_known(replace(table, primary=written.primary))
         return IndexSource(before, before.primary, NOT_ATTACHED, self._apply(image, own))
+
+    def as_known(self, table: Table) -> Table:
+        """The table with the columns that the transaction knows as such: its rows have their values, and may not have
+        those that they were computed from."""
+        written = self.own.written.get(table.id)
+        known = {c.id for c in written.columns if c.state is State.PUBLIC} if written is not None else set()
+        columns = (replace(c, state=State.PUBLIC, conversion=None) if c.id in known else c for c in table.columns)
+        return replace(table, columns=tuple(columns))
 
     def _rows_written(self, table_id: TableId) -> tuple[Table | None, OwnWrites | None]:
         written = self.own.written.get(table_id)

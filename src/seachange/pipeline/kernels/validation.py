@@ -292,7 +292,9 @@ class FindOrphans(ReadsSource):
         if self.own is not None:
             own = scan_computed(self.own, others, kernel_context.warehouse, "own")
             keys = Scan(
-                f"{keys.sql} UNION ALL {own.sql}", keys.parameters | own.parameters, keys.relations | own.relations
+                f"{keys.sql} UNION ALL {own.sql}",
+                {**keys.parameters, **own.parameters},
+                {**keys.relations, **own.relations},
             )
         scan = Scan("", {**child.parameters, **keys.parameters}, {**child.relations, **keys.relations})
         names = ", ".join(f"s.{column_name(c.id)}" for c in self.columns)
