@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from multiprocessing.context import ForkServerProcess
@@ -152,6 +153,15 @@ class Processes:
         for place in self.all:
             if not place.ready_us and place.process is not None and self._is_ready(place):
                 place.ready_us = now_us()
+
+    def await_beginnings(self, seconds: float) -> None:
+        """Of processes that were started a moment ago: until then SIGTERM would kill them."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.note_ready()
+            if all(place.ready_us or place.poll() is not None for place in self.all if place.process is not None):
+                return
+            time.sleep(0.05)
 
     def _is_ready(self, place: Place) -> bool:
         if not place.is_node:

@@ -225,6 +225,7 @@ class _Run:
 
     def _end(self) -> None:
         """Clients first: they finish their transactions."""
+        self._processes.await_beginnings(END_SECONDS)
         deadline = time.monotonic() + END_SECONDS
         executors = self._processes.executors
         for place in executors:
