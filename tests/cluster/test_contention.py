@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from seachange import errors
+from seachange.engine.buffer.row_locks import claim_key
 from seachange.engine.locks.contention import Contention
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
+from seachange.model.locking import LockPolicy, LockStrength
 from tests.cluster.sqlprocess import SqlProcess
 from tests.cluster.test_locks import CountingCatalog, Later, LaterInside, finish_blocks, sqlstate
 from tests.support.nodes import Place, open_ported_node
@@ -311,6 +314,48 @@ def test_a_commit_waits_for_a_row_that_was_changed_before_a_query(here: Session,
     there.execute("commit")
     waiting.result()
     assert rows(here, "select n from t where id = 1") == [(12,)]
+
+
+@pytest.mark.usefixtures("written")
+@pytest.mark.parametrize(
+    "other", ["update t set n = n + 1 where id = 3 returning n", "update t set n = n + 1 where code = 'c' returning n"]
+)
+def test_a_commit_that_waits_keeps_what_its_results_depend_on(
+    nodes: tuple[Node, Node], here: Session, there: Session, other: str
+):
+    """It gives up only what it has locked after the row that it waits for."""
+    run_all(there, "begin", INCREMENT)
+    assert rows(there, "select count(*) from log") == [(3,)]
+    run_all(here, "begin", other)
+    there.execute("update t set n = n + 1 where id = 3")
+    ending = Later(there, "commit")
+    with closing(Session(nodes[0])) as third:
+        third.execute("begin")
+        overtaking = Later(third, f"{INCREMENT} returning n")
+        here.execute("commit")
+        ending.result()
+        assert [tuple(row) for row in overtaking.result()] == [(12,)]
+        run_all(third, "insert into log (what) values ('third')", "commit")
+    assert rows(there, "select id, n from t order by id") == [(1, 12), (2, 20), (3, 32)]
+
+
+@pytest.mark.usefixtures("written")
+def test_rows_that_a_statement_could_not_change_yet_are_not_its_own(here: Session, there: Session):
+    """It is run again, and may leave them as they are then."""
+    # Of commits of many keys the node remembers none.
+    here.execute("insert into t select i, 0, i::text from generate_series(10, 40) as g(i)")
+    run_all(there, "begin", "update t set n = n where id = 3")
+    transaction = there.open_transaction
+    assert transaction is not None
+    snapshot = transaction.state.snapshot.seq
+    here.execute("update t set n = n + 1 where id <> 3")
+    there.node.epoch.catch_up()
+    table = there.node.epoch.schemas.newest.within().by_name["public", "t"]
+    claim = claim_key(there.node.parts.write_plan(table).primary, (1,), LockStrength.NO_KEY_UPDATE)
+    with pytest.raises(errors.RowChanged):
+        transaction.state.write_locks.take([claim], snapshot, table)
+    assert transaction.state.write_locks.secure(LockPolicy.NOWAIT) == {}
+    there.execute("rollback")
 
 
 @pytest.mark.usefixtures("written")

@@ -36,7 +36,7 @@ from seachange.model.locking import (
     QueueMode,
 )
 from seachange.model.schema.descriptor import Table
-from seachange.storage.keys import job_hash, rows_hash
+from seachange.storage.keys import job_hash, rows_hash, table_hash
 
 Row = tuple[Any, ...]
 
@@ -144,16 +144,16 @@ class WriteLocks:
         are changed."""
         if not self.held.waits:
             return
+        unlocked: Sequence[WriteLock] = ()
         if len(write_locks) <= LOCKED_ROWS_MAX:
             for write_lock in write_locks:
                 self._acquire(write_lock, LockPolicy.WAIT)
                 self._implied.setdefault(write_lock.lock, table.id)
             locked = self._take_contended(write_locks, table, changes)
-            if changes:
-                self._note_unlocked(
-                    [write_lock for write_lock in write_locks if write_lock.lock not in locked], table, snapshot
-                )
+            unlocked = [write_lock for write_lock in write_locks if changes and write_lock.lock not in locked]
         self.check(write_locks, snapshot)
+        # Of a statement that is run again now, nothing is changed yet.
+        self._note_unlocked(unlocked, table, snapshot)
 
     def _note_unlocked(self, write_locks: Iterable[WriteLock], table: Table, snapshot: Seq) -> None:
         for write_lock in write_locks:
@@ -244,6 +244,11 @@ class WriteLocks:
         return locks.acquire(self.owner, write_lock.lock, write_lock.strength, policy, *limits)
 
     # Resuming at an earlier statement.
+
+    @property
+    def implied(self) -> Iterable[KeyHash]:
+        """The keys that statements have locked in order to write them, in order (`StepMark.keys`)."""
+        return self._implied
 
     def mark(self) -> StepMark:
         return StepMark(len(self._implied), len(self.writes))
@@ -339,16 +344,26 @@ class WriteLocks:
 
     def wait_for(self, key: KeyHash, strength: LockMode, resumes: bool) -> None:
         """Waits for a lock of another transaction that blocks the commit. A transaction that `resumes` first
-        releases the implicit locks that it would take after this key, so that it cannot be part of a deadlock. It keeps
-        the key itself within the node: another transaction that got it there would wait behind this one between nodes,
-        and this one for it."""
+        releases the implicit locks that it has taken after this key, so that it cannot be part of a deadlock: those
+        before it may be what the client's results depend on. It keeps the key itself within the node: another
+        transaction that got it there would wait behind this one between nodes, and this one for it."""
         if resumes:
-            self._give_up([each for each in self._implied if each != key])
+            self._give_up(list(self._implied)[self._count_until(key) :])
         self._awaited = key
         self._note_shared([key], self.owner)
         if self.held.waits and key in self._implied:
             self.epoch.contention.note([(key, self._implied[key])])
         self.held.take(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
+
+    def _count_until(self, key: KeyHash) -> int:
+        """How many implicit locks were taken until this one, or before the first one in the table that the key locks;
+        all, if it is neither."""
+        for place, (each, table_id) in enumerate(self._implied.items()):
+            if each == key:
+                return place + 1
+            if key in (rows_hash(table_id), table_hash(table_id)):
+                return place
+        return len(self._implied)
 
     def declare(self, write_locks: Sequence[WriteLock], snapshot: Seq) -> None:
         """Makes locked rows part of the commit, so that a write which ignored the lock is a conflict; raises RowChanged

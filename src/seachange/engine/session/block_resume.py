@@ -251,7 +251,11 @@ class BlockStatements:
             adapted = self._find_adapted(transaction)
             found = [adapted, *found] if adapted is not None and -1 not in found else []
         else:
-            found.append(self._step_of(_written_at(transaction), lambda at: at.mark.buffer))
+            implied = transaction.state.write_locks.implied
+            found += [
+                self._step_of([n for n, key in enumerate(implied) if key in met], lambda at: at.write_locks.keys),
+                self._step_of(_written_at(transaction), lambda at: at.mark.buffer),
+            ]
         places = [place for place in found if place is not None]
         if not places:
             # It is not known which: all of them, then.
