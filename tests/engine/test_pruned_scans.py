@@ -9,9 +9,7 @@ import pytest
 
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
-from seachange.model.segments import Segment, SegmentKind
-from seachange.storage.image import EntryRanges
+from seachange.storage.keys import EntryRanges
 
 FILES = 8
 ROWS = 100
@@ -83,5 +81,4 @@ def test_ranges_meet_a_file_that_may_have_a_key_in_one_of_them():
     for ranges in [(), *((pair,) for pair in pairs), *disjoint]:
         met = EntryRanges(reversed(ranges))
         for low, high in combinations_with_replacement(keys, 2):
-            file = Segment(SegmentId(1), IndexId(1), LayoutId(1), SegmentKind.DATA, Seq(1), True, 1, 1, b"", low, high)
-            assert met.meet(file) == any(a <= high and low < b for a, b in ranges), (ranges, low, high)
+            assert met.meet(low, high) == any(a <= high and low < b for a, b in ranges), (ranges, low, high)

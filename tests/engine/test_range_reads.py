@@ -88,6 +88,16 @@ def test_file_that_is_read_much_is_fetched(connection: seachange.Connection, pro
     assert proxy.faults.seen["GET"] == before
 
 
+def test_many_rows_of_one_statement_do_not_transfer_a_file_twice(connection: seachange.Connection, proxy: FaultProxy):
+    ids = range(1, ROWS, ROWS // 14)
+    found = connection.execute(f"select id from t where id in ({', '.join(map(str, ids))}) order by id").fetchall()
+    assert found == [(n,) for n in ids]
+    ((files, downloaded),) = connection.execute("select files, downloaded_bytes from seachange.cache").fetchall()
+    ((size,),) = connection.execute("select sum(size_bytes) from seachange.segments").fetchall()
+    assert files == 1
+    assert downloaded < size * 1.6
+
+
 def test_broken_transfer_of_a_part_is_repeated(connection: seachange.Connection, proxy: FaultProxy):
     proxy.faults.add("cut", "GET", 2)
     assert connection.execute(ROW.format(30_000)).fetchall() == [(30_000, 30_000)]

@@ -3,10 +3,12 @@
 import errno
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -165,6 +167,25 @@ def test_file_stays_until_its_readers_have_ended(url: str, tmp_path: Path):
     assert files.facts().files == 0
     assert files.facts().evictions == evicted + 1
     files.uses.end(later)
+
+
+@pytest.mark.parametrize("deleted", ["", "files", "locks", "procs"])
+def test_cache_that_was_deleted_is_made_again(url: str, tmp_path: Path, deleted: str):
+    """By a program that tidies up, while processes use it."""
+    files, other = open_files(url, tmp_path / "cache"), open_files(url, tmp_path / "cache")
+    before = write(files, "a")
+    shutil.rmtree(tmp_path / "cache" / deleted)
+    after = write(files, "b")
+    for each in (files, other):
+        with each.uses.using():
+            assert [Path(path).read_bytes() for path in each.fetch([before, after])] == [CONTENT, CONTENT]
+        each.tidy()
+        assert each.facts().size_bytes >= len(CONTENT)
+    # Each has a folder that a process that starts now leaves alone.
+    folders = set((tmp_path / "cache" / "procs").iterdir())
+    with closing(SegmentCache(tmp_path / "cache", 1)):
+        assert folders <= set((tmp_path / "cache" / "procs").iterdir())
+        assert len(folders) == 2
 
 
 def test_readers_and_evictions_at_once(url: str, tmp_path: Path):

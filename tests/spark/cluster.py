@@ -2,13 +2,13 @@
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
 
+from tests.support.postgres import find_free_port
 from tests.support.workers import wait_until
 
 HOME = Path(pyspark.__file__).parent
@@ -20,20 +20,13 @@ _ENVIRONMENT = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 class StandaloneCluster:
     """A master and workers of one core each, on these machines in turn; every one has, with its children, a process
     group of its own."""
 
     def __init__(self, folder: Path, workers: int, hosts: Sequence[str] = ("127.0.0.1",)) -> None:
         self._folder = folder
-        self.master = f"spark://127.0.0.1:{free_port()}"
+        self.master = f"spark://127.0.0.1:{find_free_port()}"
         port = self.master.rpartition(":")[2]
         self._processes: list[subprocess.Popen[bytes]] = []
         self._start("master", "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", "0")

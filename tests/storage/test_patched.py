@@ -8,6 +8,7 @@ from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
 from seachange.storage.patched import PatchedColumns, TouchedFile, in_memory
+from seachange.storage.segment_footer import segment_name
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 from seachange.values.types import BIGINT, TEXT
 
@@ -33,7 +34,7 @@ def segments(files):
 
 
 def touched(segment, *positions):
-    return TouchedFile(segment, np.array(positions, np.int64))
+    return TouchedFile(segment, np.array(positions, np.int64), segment_name(segment.id))
 
 
 def values(patched, *wanted):
@@ -59,9 +60,9 @@ def test_a_column_is_read_once_for_each_number_of_superseded_rows(files, segment
 def test_memory_is_bounded(files, segments):
     patched = PatchedColumns(files, 2 * BYTES)
     wanted = [touched(segment, 1) for segment in segments]
-    assert patched.has_room(wanted[:2], SCHEMA.types)
-    assert not patched.has_room(wanted, SCHEMA.types)
-    assert not patched.has_room(wanted[:1], [pa.string()])
+    assert patched.has_room(segments[:2], SCHEMA.types)
+    assert not patched.has_room(segments, SCHEMA.types)
+    assert not patched.has_room(segments[:1], [pa.string()])
     # Even if it is asked for more than there is room for, nothing is missing.
     assert [len(column) for column in values(patched, *wanted)] == [ROWS - 1] * 3
     assert patched.nbytes <= 2 * BYTES

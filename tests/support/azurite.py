@@ -16,7 +16,8 @@ from itertools import count
 from pathlib import Path
 
 from tests.support.patience import PATIENCE_S
-from tests.support.s3 import HOST, die_with_parent, free_port
+from tests.support.postgres import find_free_port
+from tests.support.s3 import HOST, die_with_parent
 
 # The account that every Azurite has; its key is in its documentation.
 ACCOUNT = "devstoreaccount1"
@@ -29,7 +30,7 @@ class AzuriteServer:
     """A context manager."""
 
     def __init__(self, program: Path) -> None:
-        self.port = free_port()
+        self.port = find_free_port()
         self._program = program
 
     def __enter__(self) -> "AzuriteServer":

@@ -4,6 +4,7 @@ Invariant: the server never outlives the process that started it.
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from ctypes import CDLL
 from dataclasses import dataclass, field
@@ -29,17 +30,12 @@ _PR_SET_PDEATHSIG = 1
 SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=none"
 # How often the proxy looks whether it is to end.
 POLL_S = 0.01
+_ADDRESS = re.compile(rb"Running on http://[0-9.]+:([0-9]+)")
 _numbers = count(1)
 
 
 def die_with_parent() -> None:
     CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
 
 
 def environment(port: int) -> dict[str, str]:
@@ -67,38 +63,50 @@ class StoreServer(Protocol):
 class S3Server:
     """A context manager."""
 
-    def __init__(self) -> None:
-        self.port = free_port()
+    port = 0
 
     def __enter__(self) -> "S3Server":
         program = Path(sys.executable).with_name("moto_server")
+        # The server chooses the port: one that was free before may be that of another server by now, which would
+        # answer until it ends.
         self._process = subprocess.Popen(
-            [program, "-H", HOST, "-p", str(self.port)],
+            [program, "-H", HOST, "-p", "0"],
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no thread is needed in the child
         )
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            with suppress(OSError):
-                self.request("GET", "/")
-                return self
-            assert self._process.poll() is None, "moto_server has ended"
-            time.sleep(0.05)
-        raise AssertionError("moto_server does not answer")
+        started = threading.Event()
+        self._reader = threading.Thread(target=self._read_port, args=(started,), daemon=True)
+        self._reader.start()
+        assert started.wait(PATIENCE_S), "moto_server does not answer"
+        assert self.port, "moto_server has ended"
+        return self
+
+    def _read_port(self, started: threading.Event) -> None:
+        """Reads what the server says until it ends; first, after it has begun to listen, its address."""
+        assert self._process.stderr is not None
+        with self._process.stderr as lines:
+            for line in lines:
+                if not self.port and (found := _ADDRESS.search(line)):
+                    self.port = int(found[1])
+                    started.set()
+        started.set()
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
+        self._reader.join()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    def request(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
         connection = HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
         try:
-            connection.request(method, path, body, {"Authorization": SIGNED})
+            connection.request(method, path, body, {"Authorization": SIGNED} | dict(headers or {}))
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:

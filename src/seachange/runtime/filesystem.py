@@ -59,6 +59,7 @@ class CacheFacts:
     downloaded_bytes: int
     uploaded_bytes: int
     evictions: int
+    excerpt_bytes: int
 
 
 class FileSystem(Protocol):
@@ -95,9 +96,16 @@ class FileSystem(Protocol):
     def open_input(self, name: str) -> pa.NativeFile:
         """Opens a file that was fetched in the same use."""
 
-    def ranges(self, file: StoredFile) -> RangedFile | None:
+    def ranges(self, file: StoredFile, wanted_bytes: int = 0) -> RangedFile | None:
         """A file that is read by parts without being fetched; None if it is on this machine, small, or read so much
-        that it should be fetched."""
+        that it should be fetched: with what is wanted now, more than half of it."""
+
+    def keep_excerpt(self, file: StoredFile, name: str) -> str:
+        """Makes the temporary file of `name` an excerpt of the file: a copy with holes, which only this process has.
+        Returns its path."""
+
+    def finds_excerpt(self, name: str) -> bool:
+        """Whether an excerpt is still there: then its path stays valid as that of a file that is fetched."""
 
     def read(self, name: str) -> bytes | None:
         """The content of a small file; None if it is missing."""
@@ -228,8 +236,14 @@ class LocalFileSystem:
         with named_errors("open", self.path(name)):
             return self._arrow.open_input_file(self.path(name))
 
-    def ranges(self, file: StoredFile) -> RangedFile | None:
+    def ranges(self, file: StoredFile, wanted_bytes: int = 0) -> RangedFile | None:
         return None
+
+    def keep_excerpt(self, file: StoredFile, name: str) -> str:
+        raise NotImplementedError("a folder has whole files")
+
+    def finds_excerpt(self, name: str) -> bool:
+        return False
 
     def size(self, name: str) -> int | None:
         with named_errors("read", self.path(name)):

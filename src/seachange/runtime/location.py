@@ -22,6 +22,11 @@ CACHE = "cache"
 # The schemes, and the names of the store that each one addresses.
 SCHEMES = {"s3": "Amazon S3", "abfs": "Azure Blob Storage", "abfss": "Azure Blob Storage", "gs": "Google Cloud Storage"}
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)(/[^?#]*)?")
+# A bucket; a container with its account. The library does not check what it builds requests from.
+_BUCKET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_CONTAINER = re.compile(r"[A-Za-z0-9$][A-Za-z0-9-]*(@[A-Za-z0-9.-]+)?")
+# With the name of a file, what S3 allows for a key.
+_PREFIX_BYTES_MAX = 900
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -91,6 +96,11 @@ def _checked(text: str) -> str:
     prefix = (parsed[3] or "").strip("/")
     if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
         raise errors.InvalidStore(url=text, detail="the prefix has an empty part, . or ..")
+    if (_BUCKET if parsed[1] in ("s3", "gs") else _CONTAINER).fullmatch(parsed[2]) is None:
+        raise errors.InvalidStore(url=text, detail=f'"{parsed[2]}" is not the name of a bucket or container')
+    if not prefix.isprintable() or len(prefix.encode(errors="replace")) > _PREFIX_BYTES_MAX:
+        detail = f"the prefix has a character that cannot be printed, or more than {_PREFIX_BYTES_MAX} bytes"
+        raise errors.InvalidStore(url=text, detail=detail)
     return f"{parsed[1]}://{parsed[2]}/{prefix}".rstrip("/")
 
 

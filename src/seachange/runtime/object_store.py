@@ -25,6 +25,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from seachange import errors
 from seachange.runtime.aws_profile import credential_provider, profile_options
 from seachange.runtime.checksum import new_digest
+from seachange.runtime.filesystem import StoredFile, check_size
 from seachange.runtime.interruption import check_interrupt
 from seachange.runtime.threads import ThreadPool
 
@@ -180,8 +181,10 @@ class ObjectStore:
 
         return self._run("read", name, get)
 
-    def read_range(self, name: str, start: int, end: int, size: int) -> bytes:
-        """Bytes of an object of this size; raises SegmentDamaged if it is missing or has another one."""
+    def read_range(self, file: StoredFile, start: int, end: int) -> bytes:
+        """Bytes of the object; raises SegmentDamaged if it is missing, has another size, or was created with another
+        content."""
+        name = file.name
 
         def get() -> bytes:
             try:
@@ -189,9 +192,11 @@ class ObjectStore:
             except FileNotFoundError as problem:
                 _check_bucket(problem)
                 raise errors.SegmentDamaged(file=name, detail="it is missing") from None
-            if found.meta["size"] != size:
-                detail = f"it has {found.meta['size']} bytes instead of {size}"
-                raise errors.SegmentDamaged(file=name, detail=detail)
+            check_size(file, found.meta["size"])
+            # An object that another program has copied may lack it.
+            checksum = dict(found.attributes).get(_CHECKSUM)
+            if checksum is not None and checksum != file.checksum.hex():
+                raise errors.SegmentDamaged(file=name, detail="its checksum differs from the recorded one")
             return bytes(found.bytes())
 
         return self._run("read", name, get)

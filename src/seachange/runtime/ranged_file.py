@@ -72,6 +72,10 @@ class RangedFile:
         self._parts: tuple[Part, ...] = ()
         self._tail = (max(size - _TAIL_BYTES, 0), size)
 
+    def transfer(self, part: Part) -> bytes:
+        """For a reader that keeps the content itself."""
+        return self._fetch(*part)
+
     def set_parts(self, parts: Sequence[Part]) -> None:
         """Parts in ascending order, which do not overlap."""
         self._parts = tuple(parts)

@@ -60,26 +60,48 @@ class SegmentCache:
         # Threads of this process write a file under the same temporary name.
         self._downloads = [threading.Lock() for _ in range(_LOCKS)]
         self._files, self._procs, self._locks = folder / "files", folder / "procs", folder / "locks"
+        token = SYSTEM_ENTROPY.token(8).hex()
+        self._new, self._own = self._procs / f"{_NEW_PREFIX}{token}", self._procs / f"{os.getpid()}-{token}"
+        self._restoring = threading.Lock()
         with named_errors("create", str(folder)):
-            for each in (self._files, self._procs, self._locks):
-                create_folder(each)
+            self._create_folders()
             self.sweep()
-            self._own, self._lock = self._enter()
+            self._lock = self._enter()
         self._touched_us: dict[str, int] = {}
 
-    def _enter(self) -> tuple[Path, int]:
-        """A folder of this process. It gets its final name when it is locked, so that no other process removes it."""
-        token = SYSTEM_ENTROPY.token(8).hex()
-        new, own = self._procs / f"{_NEW_PREFIX}{token}", self._procs / f"{os.getpid()}-{token}"
-        create_folder(new)
-        lock = os.open(new / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _create_folders(self) -> None:
+        for each in (self._files, self._procs, self._locks):
+            create_folder(each)
+
+    def _enter(self) -> int:
+        """Makes the folder of this process. It gets its final name when it is locked, so that no other process removes
+        it."""
+        create_folder(self._new)
+        lock = os.open(self._new / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        os.rename(new, own)
-        return own, lock
+        os.rename(self._new, self._own)
+        return lock
+
+    def _restore(self) -> None:
+        """Makes the folders again if the cache has been deleted while it is in use."""
+        with self._restoring, named_errors("create", str(self.folder)):
+            if not (self._own / _LOCK_NAME).exists():
+                self._create_folders()
+                # What is left of it has no lock, so others may be removing it.
+                shutil.rmtree(self._own, ignore_errors=True)
+                os.close(self._lock)
+                self._lock = self._enter()
+            elif not (self._files.exists() and self._locks.exists()):
+                self._create_folders()
 
     def close(self) -> None:
         shutil.rmtree(self._own, ignore_errors=True)
         os.close(self._lock)
+
+    def staging_path(self, name: str) -> Path:
+        """The temporary path of a file that is about to be written."""
+        self._restore()
+        return self.temporary_path(name)
 
     def temporary_path(self, name: str) -> Path:
         return self._own / f"{TEMPORARY_PREFIX}{name}"
@@ -90,12 +112,13 @@ class SegmentCache:
 
     def pin(self, name: str) -> bool:
         """Whether the file is there; then it stays until `unpin`."""
-        try:
-            os.link(self._files / name, self._own / name)
-        except FileNotFoundError:
-            return False
-        except FileExistsError:
-            pass
+        with named_errors("read", str(self._files / name)):
+            try:
+                os.link(self._files / name, self._own / name)
+            except FileNotFoundError:
+                return False
+            except FileExistsError:
+                pass
         self.touch(name)
         return True
 
@@ -186,6 +209,7 @@ class SegmentCache:
 
     def disk(self) -> tuple[int, int]:
         """The free bytes of the disk, and all of them."""
+        self._restore()
         found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
 
@@ -197,7 +221,8 @@ class SegmentCache:
         return CacheContents(len(stats), sum(s.st_nlink > 1 for s in stats), sum(s.st_size for s in stats))
 
     def _stats(self) -> Iterator[tuple[str, os.stat_result]]:
-        with os.scandir(self._files) as entries:
+        self._restore()
+        with named_errors("read", str(self._files)), os.scandir(self._files) as entries:
             for entry in entries:
                 # `entry.stat` would not be newer than the listing.
                 with suppress(FileNotFoundError):
@@ -205,7 +230,9 @@ class SegmentCache:
 
     def sweep(self) -> None:
         """Removes the folders of processes that have ended, with their pins and unfinished files."""
-        for folder in list(self._procs.iterdir()):
+        with named_errors("read", str(self._procs)):
+            folders = list(self._procs.iterdir())
+        for folder in folders:
             if folder.name.startswith(_NEW_PREFIX) and not self._is_old(folder):
                 continue
             if folder.name.startswith(_NEW_PREFIX) or self._is_dead(folder):
@@ -232,4 +259,6 @@ class SegmentCache:
         return True
 
     def _open_lock(self, name: str) -> int:
-        return os.open(self._locks / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._restore()
+        with named_errors("lock", str(self._locks / name)):
+            return os.open(self._locks / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

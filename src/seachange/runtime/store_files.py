@@ -14,32 +14,30 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, wait
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from seachange import errors
+from seachange.runtime.excerpts import Excerpts
 from seachange.runtime.faults import reach
 from seachange.runtime.file_uses import FileUses
 from seachange.runtime.filesystem import IDENTITY_NAME, CacheFacts, StoredFile, check_size, named_errors
-from seachange.runtime.interruption import InterruptedBy, check_interrupt
 from seachange.runtime.nonblocking import may_wait
 from seachange.runtime.object_store import ObjectStore
 from seachange.runtime.permissions import create_file
 from seachange.runtime.ranged_file import RangeCache, RangedFile
 from seachange.runtime.segment_cache import SegmentCache
-from seachange.runtime.threads import ThreadPool
+from seachange.runtime.transfers import transfer_all
 
-_DOWNLOADS = 8
-# An interruption is noticed after this time.
-_CHECK_SECONDS = 0.1
 _DELETIONS = 500
 _SEEN_MAX = 10_000
 # A smaller file is fetched as a whole even for one row: the requests would take longer than its bytes.
 RANGED_BYTES_MIN = 8 << 20
 _RANGES_BYTES_MAX = 64 << 20
+# Excerpts belong to one process, so they get only a part of what the cache may have.
+_EXCERPTS_SHARE = 4
 # Staging needs room for the files that are being written, at most this part of the disk; the store itself has no limit.
 _STAGING_BYTES = 2 << 30
 _STAGING_SHARE = 10
@@ -59,6 +57,7 @@ class StoreFiles:
         self._ranged: dict[str, int] = {}
         self._cache = cache
         self.uses = FileUses()
+        self._excerpts = Excerpts(self.uses, cache.bytes_max // _EXCERPTS_SHARE)
         self._arrow = pafs.LocalFileSystem()
         # Guards the pins and the counters. A pin is its last stamp.
         self._lock = threading.Lock()
@@ -75,7 +74,7 @@ class StoreFiles:
 
     def temporary_path(self, name: str) -> str:
         self._spare()
-        return str(self._cache.temporary_path(name))
+        return str(self._cache.staging_path(name))
 
     def publish(self, name: str, durable: bool = True) -> None:
         staged = self._cache.temporary_path(name)
@@ -115,7 +114,8 @@ class StoreFiles:
             self._hits += len(files) - len(missing)
         if missing:
             may_wait()
-            self._obtain_all(missing)
+            transfer_all(self._obtain, missing)
+            self._evict()
         return [str(self._cache.path(file.name)) for file in files]
 
     def refetch(self, file: StoredFile) -> bool:
@@ -130,13 +130,18 @@ class StoreFiles:
         with named_errors("open", path):
             return self._arrow.open_input_file(path)
 
-    def ranges(self, file: StoredFile) -> RangedFile | None:
-        read = self._ranged.get(file.name, 0)
+    def ranges(self, file: StoredFile, wanted_bytes: int = 0) -> RangedFile | None:
+        read = self._ranged.get(file.name, 0) + wanted_bytes
         if file.size_bytes < self._ranged_bytes_min or 2 * read > file.size_bytes or self.keeps(file.name):
             return None
 
         def fetch(start: int, end: int) -> bytes:
-            content = self._store.read_range(file.name, start, end, file.size_bytes)
+            if self.ranges(file, end - start) is None:
+                # The reader was opened when less had been read.
+                with Path(self.fetch([file])[0]).open("rb") as whole:
+                    whole.seek(start)
+                    return whole.read(end - start)
+            content = self._store.read_range(file, start, end)
             with self._lock:
                 self._misses += 1
                 self._downloaded += end - start
@@ -149,6 +154,19 @@ class StoreFiles:
                 self._ranged[file.name] = file.size_bytes
 
         return RangedFile(file.name, file.size_bytes, self._parts, fetch, give_up)
+
+    def keep_excerpt(self, file: StoredFile, name: str) -> str:
+        with named_errors("write", str(self._cache.path(name))):
+            os.rename(self._cache.temporary_path(name), self._cache.path(name))
+            self._excerpts.add(name, file.name, self._cache.path(name))
+        self._evict()
+        return str(self._cache.path(name))
+
+    def finds_excerpt(self, name: str) -> bool:
+        found = self._excerpts.finds(name)
+        with self._lock:
+            self._hits += found
+        return found
 
     def read(self, name: str) -> bytes | None:
         return self._store.read(name)
@@ -198,8 +216,8 @@ class StoreFiles:
 
     def tidy(self) -> None:
         self._unpin()
-        self._cache.sweep()
         self._evict()
+        self._cache.sweep()
 
     def close(self) -> None:
         self._cache.close()
@@ -219,6 +237,7 @@ class StoreFiles:
                 self._downloaded,
                 self._uploaded,
                 self._evictions,
+                self._excerpts.size_bytes,
             )
 
     def _is_pinned(self, file: StoredFile) -> bool:
@@ -229,27 +248,6 @@ class StoreFiles:
             self._pins[file.name] = self.uses.stamp()
         self._cache.touch(file.name)
         return _size(self._cache.path(file.name)) == file.size_bytes
-
-    def _obtain_all(self, files: Sequence[StoredFile]) -> None:
-        """Several at a time. A statement that is interrupted does not wait for the requests that are under way."""
-        ended = threading.Event()
-        pool = ThreadPool(min(_DOWNLOADS, len(files)), "seachange-download")
-        try:
-            obtained = [pool.submit(self._obtain_until, ended, file) for file in files]
-            while not _are_done(obtained):
-                check_interrupt()
-        finally:
-            ended.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-        self._evict()
-
-    def _obtain_until(self, ended: threading.Event, file: StoredFile) -> None:
-        def check() -> None:
-            if ended.is_set():
-                raise CancelledError
-
-        with InterruptedBy(check):
-            self._obtain(file)
 
     def _obtain(self, file: StoredFile) -> None:
         """Pins the file, after it has been downloaded if necessary."""
@@ -310,6 +308,7 @@ class StoreFiles:
             self._pins.pop(name, None)
             self._ranged.pop(name, None)
             self._cache.drop(name)
+        self._excerpts.forget(name)
 
     def _unpin(self) -> None:
         oldest = self.uses.oldest()
@@ -320,6 +319,7 @@ class StoreFiles:
 
     def _evict(self) -> None:
         """Pins are kept as long as there is room: a file that is pinned already is found fastest."""
+        self._excerpts.tidy(self.keeps)
         if self._cache.is_full():
             self._make_room(0)
         self._spare()
@@ -336,17 +336,11 @@ class StoreFiles:
 
     def _make_room(self, freed_bytes_min: int) -> None:
         self._unpin()
+        if freed_bytes_min:
+            self._excerpts.clear()
         evicted = self._cache.evict(freed_bytes_min)
         with self._lock:
             self._evictions += evicted
-
-
-def _are_done(tasks: Sequence[Future[None]]) -> bool:
-    """Whether all tasks have ended, after a short wait; raises the error of the first that has failed."""
-    found = wait(tasks, _CHECK_SECONDS, FIRST_EXCEPTION)
-    for task in found.done:
-        task.result()
-    return not found.not_done
 
 
 def _size(path: Path) -> int | None:

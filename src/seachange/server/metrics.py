@@ -119,6 +119,7 @@ def _cached(facts: CacheFacts) -> Iterator[MetricFamily]:
     yield _gauge("seachange_cache_files", "Files in the cache of the object store.", facts.files)
     yield _gauge("seachange_cache_bytes", "The size of these files.", facts.size_bytes)
     yield _gauge("seachange_cache_pinned_files", "Files of these that a process may be reading.", facts.pinned)
+    yield _gauge("seachange_cache_excerpt_bytes", "The size of the excerpts of this node.", facts.excerpt_bytes)
     yield _counter("seachange_cache_hits_total", "Requests for files that were in the cache.", facts.hits)
     yield _counter("seachange_cache_misses_total", "Requests for files that were downloaded.", facts.misses)
     yield _counter("seachange_cache_evictions_total", "Files that this node removed from the cache.", facts.evictions)

@@ -26,8 +26,7 @@ from seachange.model.ids import GenerationId, IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.int_buffer import IntBuffer
-from seachange.storage.keys import Key, KeyCodec
-from seachange.storage.ordered import OrderedKeys
+from seachange.storage.keys import EntryRanges, Key, KeyCodec, OrderedKeys
 from seachange.storage.projection import StoredColumns
 from seachange.storage.small_arrays import array_of, mask_of
 from seachange.storage.warehouse import Warehouse
@@ -137,22 +136,6 @@ class StoredRow:
     layout_id: LayoutId
 
 
-class EntryRanges:
-    """Ranges of encoded keys, each [low, high), which do not overlap."""
-
-    __slots__ = ("_highs", "_lows")
-
-    def __init__(self, ranges: Iterable[tuple[bytes, bytes]]) -> None:
-        ordered = sorted(ranges)
-        self._lows = [low for low, _ in ordered]
-        self._highs = [high for _, high in ordered]
-
-    def meet(self, segment: Segment) -> bool:
-        """Whether the file may have a key in one of them."""
-        place = bisect_right(self._highs, segment.key_min)
-        return place < len(self._lows) and self._lows[place] <= segment.key_max
-
-
 @dataclass(frozen=True, slots=True)
 class FileSlice:
     """A file of a snapshot with the positions to skip."""
@@ -169,6 +152,8 @@ class SnapshotParts:
     inline: tuple[tuple[LayoutId, pa.Table], ...]
     # How many files were left out.
     skipped: int = 0
+    # The ranges of keys that are needed, if not all.
+    within: EntryRanges | None = None
 
 
 class IndexImage:
@@ -384,10 +369,10 @@ class IndexImage:
         with self._lock:
             self._resolve()
             seen = [f for f in self._files if f.visible_from <= snapshot]
-            read = seen if within is None else [f for f in seen if within.meet(f.segment)]
+            read = seen if within is None else [f for f in seen if within.meet(f.segment.key_min, f.segment.key_max)]
             files = tuple(FileSlice(f.segment, f.superseded_at(snapshot)) for f in read)
             inline = tuple((i, table) for i, run in self._runs.items() if (table := run.visible(snapshot)).num_rows)
-            return SnapshotParts(files, inline, len(seen) - len(read))
+            return SnapshotParts(files, inline, len(seen) - len(read), within)
 
     def _resolve(self) -> None:
         """Finds the file positions, and for segments the inline rows too, that pending deltas supersede.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal
 from typing import Any
@@ -254,3 +255,52 @@ def advisory_hash(numbers: Sequence[int]) -> KeyHash:
 def _hash(space: bytes, id_: int, encoded: bytes) -> KeyHash:
     digest = xxhash.xxh3_64_intdigest(space + _pack_u64(id_) + encoded)
     return KeyHash(digest - (1 << 64) if digest & _SIGN_64 else digest)
+
+
+class EntryRanges:
+    """Ranges of encoded keys, each [low, high), which do not overlap."""
+
+    __slots__ = ("_highs", "_lows")
+
+    def __init__(self, ranges: Iterable[tuple[bytes, bytes]]) -> None:
+        ordered = sorted(ranges)
+        self._lows = [low for low, _ in ordered]
+        self._highs = [high for _, high in ordered]
+
+    def meet(self, first: bytes, last: bytes) -> bool:
+        """Whether a file with these keys at its ends may have a key in one of them."""
+        place = bisect_right(self._highs, first)
+        return place < len(self._lows) and self._lows[place] <= last
+
+
+# Up to this many keys are inserted one by one; more are sorted with the rest.
+_INSERTED_MAX = 64
+
+
+class OrderedKeys:
+    """Encoded keys in order, for lookups by range. They arrive one by one and are sorted on demand."""
+
+    __slots__ = ("_arrived", "_sorted")
+
+    def __init__(self) -> None:
+        self._sorted: list[bytes] = []
+        self._arrived: list[bytes] = []
+
+    def add(self, encoded: bytes) -> None:
+        """Adds a key that is not present yet."""
+        self._arrived.append(encoded)
+
+    def between(self, low: bytes, high: bytes, count_max: int) -> list[bytes]:
+        """The first keys with low <= key < high, at most one more than `count_max`."""
+        self._sort_arrived()
+        first = bisect_left(self._sorted, low)
+        return self._sorted[first : min(bisect_left(self._sorted, high, first), first + count_max + 1)]
+
+    def _sort_arrived(self) -> None:
+        if len(self._arrived) > _INSERTED_MAX:
+            self._sorted += self._arrived
+            self._sorted.sort()
+        else:
+            for encoded in self._arrived:
+                insort(self._sorted, encoded)
+        self._arrived = []

@@ -26,7 +26,6 @@ from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
 from seachange.runtime.threads import ThreadPool
-from seachange.storage.segment_footer import segment_name
 from seachange.storage.segment_reader import reading
 
 Positions = NDArray[np.int64]
@@ -37,10 +36,12 @@ _DECIMAL64_PRECISION_MAX = 18
 
 @dataclass(frozen=True, slots=True)
 class TouchedFile:
-    """A committed segment that has been verified, and its positions to skip."""
+    """A committed segment, its positions to skip, and the name of the verified file that has the needed columns of all
+    rows."""
 
     segment: Segment
     superseded: Positions
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ class PatchedColumns:
         self._kept: OrderedDict[tuple[SegmentId, str], _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def has_room(self, files: Sequence[TouchedFile], types: Sequence[pa.DataType]) -> bool:
-        """Whether these columns of these files fit all at once; text, whose size is not known, never does."""
+    def has_room(self, segments: Sequence[Segment], types: Sequence[pa.DataType]) -> bool:
+        """Whether these columns of these segments fit all at once; text, whose size is not known, never does."""
         if any(not _is_fixed_width(type_) for type_ in types):
             return False
-        bits: int = sum(f.segment.rows for f in files) * sum(t.bit_width for t in types)
+        bits: int = sum(s.rows for s in segments) * sum(t.bit_width for t in types)
         return bits <= self._bytes_max * 8
 
     def tables(self, files: Sequence[TouchedFile], schema: pa.Schema) -> list[pa.Table]:
@@ -97,8 +98,7 @@ class PatchedColumns:
 
     def _read(self, file: TouchedFile, schema: pa.Schema, found: Columns) -> Columns:
         wanted = pa.schema([field for field in schema if field.name not in found])
-        name = segment_name(file.segment.id)
-        with self._files.open_input(name) as source, reading(name):
+        with self._files.open_input(file.name) as source, reading(file.name):
             table = pq.ParquetFile(source, pre_buffer=False).read(columns=wanted.names, use_threads=False)
         visible = np.ones(table.num_rows, dtype=bool)
         visible[file.superseded] = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from glob import escape
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,11 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.segments import Segment
 from seachange.model.states import READABLE
 from seachange.storage.arrow import arrow_type, column_name
+from seachange.storage.excerpts import Needed, ScannedFile
 from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.keys import EntryRanges
 from seachange.storage.layout_groups import LayoutGroup, group_layouts
-from seachange.storage.patched import TouchedFile, in_memory
+from seachange.storage.patched import Positions, TouchedFile, in_memory
 from seachange.storage.projection import StoredColumns
 from seachange.storage.warehouse import Warehouse
 
@@ -183,7 +186,7 @@ class Branches:
             ordered = _ends_first(files[layout.id])
             untouched += [f for f in ordered if not len(f.superseded)]
             own = [f for f in ordered if 0 < len(f.superseded) < f.segment.rows]
-            kept = self._from_memory(layout.stored, own) if from_memory and own else None
+            kept = self._from_memory(group, layout.stored, own) if from_memory and own else None
             touched += own if kept is None else []
             rows[layout.id] += kept or ()
         for layout_id, table in parts.inline:
@@ -191,10 +194,10 @@ class Branches:
                 rows[layout_id].append(table)
         if untouched:
             select = group.select(_counts(group, untouched), self.parameter)
-            paths = self.parameter(self.warehouse.paths([f.segment for f in untouched]))
+            paths = self._paths(self._scanned(group, untouched, parts.within))
             yield f"SELECT {select.names} FROM read_parquet({paths}{select.options}){self._where}"
         for part in _split(touched):
-            yield self._by_position(group, part)
+            yield self._by_position(group, part, parts.within)
         if any(rows.values()):
             yield f"SELECT {group.select_rows()} FROM {self.relation(group.rows(list(rows.values())))}"
 
@@ -202,26 +205,43 @@ class Branches:
     def _where(self) -> str:
         return f" WHERE {self.positions}" if self.positions else ""
 
-    def _by_position(self, group: LayoutGroup, touched: Sequence[FileSlice]) -> str:
+    def _scanned(
+        self, group: LayoutGroup, files: Sequence[FileSlice], within: EntryRanges | None = None
+    ) -> list[ScannedFile]:
+        wanted = {column.id for column in self.columns}
+        names = {
+            layout.id: frozenset(column_name(id_) for id_, _ in layout.stored if id_ in wanted)
+            for layout in group.layouts
+        }
+        return self.warehouse.scanned([Needed(f.segment, names[f.segment.layout_id], within) for f in files])
+
+    def _paths(self, files: Sequence[ScannedFile]) -> str:
+        """DuckDB takes them for patterns."""
+        return self.parameter([escape(file.path) for file in files])
+
+    def _by_position(self, group: LayoutGroup, touched: Sequence[FileSlice], within: EntryRanges | None) -> str:
         ordered = sorted(touched, key=lambda f: f.segment.layout_id)
         select = group.select(_counts(group, ordered), self.parameter)
-        paths = self.parameter(self.warehouse.paths([f.segment for f in ordered]))
-        gone = self.relation(_positions(ordered))
+        files = self._scanned(group, ordered, within)
+        paths = self._paths(files)
+        gone = self.relation(_positions([each.positions(f.superseded) for each, f in zip(files, ordered, strict=True)]))
         return (
             f"SELECT {select.names} FROM read_parquet({paths}{select.options}) f ANTI JOIN {gone} p "
             f"ON f.file_index = p.file_index AND f.file_row_number = p.file_row_number{self._where}"
         )
 
-    def _from_memory(self, stored: StoredColumns, touched: Sequence[FileSlice]) -> list[pa.Table] | None:
+    def _from_memory(
+        self, group: LayoutGroup, stored: StoredColumns, touched: Sequence[FileSlice]
+    ) -> list[pa.Table] | None:
         """The needed columns of a layout's touched files; None if they do not fit in memory."""
         wanted = {column.id for column in self.columns}
         schema = pa.schema([(column_name(c), in_memory(arrow_type(t))) for c, t in stored if c in wanted])
-        files = [TouchedFile(f.segment, f.superseded) for f in touched]
-        if not schema.names or not self.warehouse.patched.has_room(files, schema.types):
+        if not schema.names or not self.warehouse.patched.has_room([f.segment for f in touched], schema.types):
             return None
-        # Verifies the files.
-        self.warehouse.paths([f.segment for f in touched])
-        return self.warehouse.patched.tables(files, schema)
+        files = zip(touched, self._scanned(group, touched), strict=True)
+        return self.warehouse.patched.tables(
+            [TouchedFile(f.segment, f.superseded, file.name) for f, file in files], schema
+        )
 
 
 def union(branches: Iterable[str]) -> str:
@@ -248,8 +268,8 @@ def _split(touched: Sequence[FileSlice]) -> Iterator[Sequence[FileSlice]]:
         yield touched[number::joins]
 
 
-def _positions(touched: Sequence[FileSlice]) -> pa.Table:
+def _positions(superseded: Sequence[Positions]) -> pa.Table:
     """The positions to skip, by the number of the file in the list."""
-    ordinals = np.repeat(np.arange(len(touched), dtype=np.uint64), [len(f.superseded) for f in touched])
-    rows = np.concatenate([f.superseded for f in touched])
+    ordinals = np.repeat(np.arange(len(superseded), dtype=np.uint64), [len(each) for each in superseded])
+    rows = np.concatenate(superseded)
     return pa.table({"file_index": pa.array(ordinals), "file_row_number": pa.array(rows)})

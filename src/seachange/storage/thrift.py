@@ -26,7 +26,7 @@ class ListOf:
 class ThriftReader:
     """Reads values from `position` on. Raises ValueError or IndexError if the bytes are not Thrift."""
 
-    def __init__(self, data: bytes, position: int = 0) -> None:
+    def __init__(self, data: bytes | memoryview, position: int = 0) -> None:
         self._data = data
         self.position = position
 

@@ -21,6 +21,7 @@ from seachange.runtime.checksum import checksum_of
 from seachange.runtime.filesystem import FileSystem, StoredFile
 from seachange.runtime.nonblocking import may_wait
 from seachange.runtime.ranged_file import RangedFile
+from seachange.storage.excerpts import ExcerptReader, Needed, ScannedFile
 from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import decode_footer, segment_name, stored_segment
@@ -46,6 +47,7 @@ class Warehouse:
     ) -> None:
         self.files = files
         self.patched = PatchedColumns(files, patched_bytes_max)
+        self._excerpts = ExcerptReader(files)
         self._decoded = RowGroupCache(decoded_bytes_max)
         self._readers_max = readers_max
         self._readers: OrderedDict[tuple[object, ...], SegmentReader] = OrderedDict()
@@ -63,6 +65,17 @@ class Warehouse:
         """The paths for DuckDB, which takes them for patterns: they can be opened until the readers that have begun now
         have ended (`FileUses`)."""
         return [escape(path) for path in self._whole(list(segments))]
+
+    def scanned(self, wanted: Sequence[Needed]) -> list[ScannedFile]:
+        """The files to scan, valid as `paths` says. Of a large one that is elsewhere only what is needed is
+        transferred, unless that is most of it."""
+        found = self._excerpts.open(wanted)
+        whole = [needed.segment for needed, file in zip(wanted, found, strict=True) if file is None]
+        paths = iter(self._whole(whole))
+        return [
+            ScannedFile(segment_name(needed.segment.id), next(paths)) if file is None else file
+            for needed, file in zip(wanted, found, strict=True)
+        ]
 
     def check_shuffle_files(self, files: Iterable[ShuffleFile]) -> None:
         """Raises if one of the files is damaged."""
@@ -114,6 +127,7 @@ class Warehouse:
         """Drops everything known of a segment; its file stays."""
         self.release({segment_id})
         self._verified.pop(segment_id, None)
+        self._excerpts.forget(segment_id)
 
     def release(self, segment_ids: Set[SegmentId]) -> None:
         """Closes the files, and frees what was read from them. They can be read again."""

@@ -11,8 +11,7 @@ from seachange.model.condition import Above, Among, Below, Condition, IsNull, Me
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Table
 from seachange.sql.query.implied import implies
-from seachange.storage.image import EntryRanges
-from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, KeyCodec, text_prefix
+from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, EntryRanges, KeyCodec, text_prefix
 
 # More combinations of the values of IN lists than this are not looked up one by one.
 _RANGES_MAX = 256

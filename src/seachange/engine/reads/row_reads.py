@@ -22,8 +22,8 @@ from seachange.model.scan import Scan, ScanFacts
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.pipeline.compaction.migration import notes_reads
 from seachange.planner.known_schema import TableSize
-from seachange.storage.image import EntryRanges, SnapshotParts
-from seachange.storage.keys import entry_hash, unique_hash
+from seachange.storage.image import SnapshotParts
+from seachange.storage.keys import EntryRanges, entry_hash, unique_hash
 from seachange.storage.plan import Overlay, plan_scan
 
 Row = tuple[Any, ...]

@@ -36,7 +36,7 @@ shapes name:text as_of:int8 tables:int8 roles:text sessions:text columns_held:te
 segments table_schema:text table_name:text index_name:text segment_id:int8 kind:text layout_id:int8 is_base:bool
     seq:int8 rows:int8 size_bytes:int8
 cache store:text folder:text size_max_bytes:int8 files:int8 pinned_files:int8 size_bytes:int8 hits:int8 misses:int8
-    downloaded_bytes:int8 uploaded_bytes:int8 evictions:int8
+    downloaded_bytes:int8 uploaded_bytes:int8 evictions:int8 excerpt_bytes:int8
 iceberg_tables table_schema:text table_name:text enabled:bool format:int8 reason:text snapshot:int8
     exported:timestamptz expires:timestamptz snapshots:int8 metadata_location:text
 feeds name:text owner:text tables:text position:int8 lag_rows:int8 lag_seconds:float8 lag_bytes:int8
