@@ -125,6 +125,41 @@ def test_errors_name_the_file_and_the_column(lake: Lake, incoming: Path):
     assert lake.sql() == []
 
 
+def test_odd_columns_are_taken_as_they_are_or_refused(lake: Lake, incoming: Path):
+    numbers = {"a": pa.array([2**32 - 1], pa.uint32()), "b": pa.array([[2**32 - 1]], pa.list_(pa.uint32()))}
+    assert load(lake, "t", "parquet", write(incoming / "a.parquet", **numbers)) == [(2**32 - 1, [2**32 - 1])]
+    types = lake.session.execute("select pg_typeof(a)::text, pg_typeof(b)::text from t").rows
+    assert types == [("bigint", "bigint[]")]
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(twice, incoming / "b.parquet")
+    with pytest.raises(errors.ImportFailed, match='more than one column "a"'):
+        load(lake, "u", "parquet", incoming / "b.parquet")
+    write(incoming / "c.parquet", a=pa.array([Decimal("1.5")], pa.decimal256(50, 3)))
+    with pytest.raises(errors.ImportFailed, match="more than 38 digits"):
+        load(lake, "u", "parquet", incoming / "c.parquet")
+    for text in (pa.array(["x", "a\0b"]), pa.array([["x", None], ["a\0b"]])):
+        write(incoming / "d.parquet", id=pa.array([1, 2]), s=text)
+        with pytest.raises(errors.CharacterNotInRepertoire):
+            load(lake, "u", "parquet", incoming / "d.parquet")
+
+
+def test_files_that_cannot_be_read_are_no_damage_of_the_database(lake: Lake, incoming: Path):
+    good = write(incoming / "a[1].parquet", id=pa.array(range(10_000)))
+    # A name with the signs of a pattern is one file.
+    write(incoming / "a1.parquet", id=pa.array([-1]))
+    assert len(load(lake, "t", "parquet", good)) == 10_000
+    content = good.read_bytes()
+    (incoming / "damaged.parquet").write_bytes(content[:100] + bytes(2_000) + content[2_100:])
+    invalid = pa.StringArray.from_buffers(1, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe"))
+    pq.write_table(pa.table({"id": invalid}), incoming / "invalid.parquet")
+    pq.write_table(pa.table({"id": [1]}).select([]), incoming / "empty.parquet")
+    for name in ("damaged", "invalid", "empty"):
+        with pytest.raises(errors.ImportFailed, match=f"{name}.parquet") as caught:
+            load(lake, "u", "parquet", incoming / f"{name}.parquet")
+        assert caught.value.sqlstate == "22000"
+    assert not inspect(lake.node).anomalies
+
+
 def test_an_import_is_part_of_a_transaction_block(lake: Lake, incoming: Path):
     path = write(incoming / "a.parquet", **ROWS)
     lake.run("begin", f"call seachange.import_table('t', 'parquet', '{path}', 'id')", "update t set price = 9")

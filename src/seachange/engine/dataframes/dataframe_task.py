@@ -32,6 +32,7 @@ from seachange.pipeline.kernels.rebuild import Computed, first_failing
 from seachange.pipeline.kernels.row_names import show_key
 from seachange.pipeline.kernels.tasks import segments_for
 from seachange.sql.copy.frame_load import FILES, FrameQuery
+from seachange.sql.duck.column_values import check_texts
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.stream import BATCH_ROWS, ArrowStream
 from seachange.storage.arrow import arrow_type
@@ -169,7 +170,10 @@ class _Writing:
                 return stream.pass_to(lambda given: sort(rows.stored(given)))
 
     def _complete(self, arrays: list[pa.Array]) -> list[pa.Array]:
-        """Adds drawn defaults for the columns that the DataFrame lacks, and encodes enum labels."""
+        """Adds drawn defaults for the columns that the DataFrame lacks, and encodes enum labels. Text of other
+        programs may have characters that cannot be stored."""
+        for array in arrays:
+            check_texts(array)
         drawn, labels = dict(self._unit.drawn), dict(self._unit.labels)
         return [
             pa.array(self._supply.defaults(column, len(array)), arrow_type(column.type))

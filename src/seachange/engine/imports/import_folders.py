@@ -29,10 +29,14 @@ class ImportFolders:
             )
 
     def find(self, pattern: str) -> list[str]:
-        """The files of a path, in which the wild cards of a shell may occur, in order."""
+        """The files of a path, in which the wild cards of a shell may occur, in order. A file whose name has them is
+        itself."""
         pattern = local_path(pattern)
         if not os.path.isabs(pattern):
             raise errors.InvalidParameterValue(detail=f'"{pattern}" is not an absolute path')
+        real = os.path.realpath(pattern)
+        if any(_is_below(real, folder) for folder in self.places) and os.path.isfile(real):
+            return [real]
         # Whether a file exists elsewhere is not shown either.
         first = min((pattern.find(sign) for sign in _WILD if sign in pattern), default=len(pattern))
         self.check(pattern if first == len(pattern) else os.path.dirname(pattern[:first]) + "/.")

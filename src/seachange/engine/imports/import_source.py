@@ -17,8 +17,14 @@ from seachange.sql.copy.frame_load import FILES, FrameColumn
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.values.types import SqlType, from_duckdb
 
-# The finest moments are microseconds.
-_READ_AS = {"TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP", "TIMESTAMP_NS": "TIMESTAMP"}
+# The finest moments are microseconds; the only unsigned integers are object ids.
+_READ_AS = {
+    "TIMESTAMP_S": "TIMESTAMP",
+    "TIMESTAMP_MS": "TIMESTAMP",
+    "TIMESTAMP_NS": "TIMESTAMP",
+    "UINTEGER": "BIGINT",
+    "UINTEGER[]": "BIGINT[]",
+}
 _DESCRIBED = f"SELECT * FROM read_parquet(${FILES})"  # noqa: S608 - a parameter
 
 
@@ -67,6 +73,7 @@ def parquet_source(named: str, paths: Sequence[str]) -> ImportSource:
         found = metadata.schema.to_arrow_schema()
         if schema is None:
             schema = found
+            _check_schema(path, schema)
         _check_columns(path, found, paths[0], schema)
         if metadata.num_rows:
             files.append(RowFile(path, metadata.num_rows, os.path.getsize(path)))
@@ -80,6 +87,16 @@ def _read_footer(path: str) -> pq.FileMetaData:
         raise errors.InputOutputError(action="read", file=path, detail=problem.strerror or problem) from problem
     except pa.ArrowException as problem:
         raise errors.ImportFailed(source=path, detail=str(problem)) from problem
+
+
+def _check_schema(path: str, schema: pa.Schema) -> None:
+    """What the reader would rename or round without an error."""
+    for number, column in enumerate(schema):
+        if column.name in schema.names[:number]:
+            raise errors.ImportFailed(source=path, detail=f'it has more than one column "{column.name}"')
+        if pa.types.is_decimal256(column.type):
+            detail = f'column "{column.name}" is of type {column.type}: more than 38 digits cannot be read'
+            raise errors.ImportFailed(source=path, detail=detail)
 
 
 def _check_columns(path: str, found: pa.Schema, first: str, wanted: pa.Schema) -> None:

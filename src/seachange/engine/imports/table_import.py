@@ -45,7 +45,7 @@ def import_table(
         raise errors.InsufficientPrivilege(
             detail=f"permission denied to import: only superusers and members of {READ_SERVER_FILES} may"
         )
-    with _open(txn, statement) as source:
+    with _open(txn, statement) as source, _damage_of(source):
         columns = source.describe(duck)
         table = _find_or_create(txn, duck, statement, source, columns, notices)
         txn.state.rights.check_access(table, "INSERT")
@@ -73,6 +73,18 @@ def _open(txn: Transaction, statement: ImportTable) -> Iterator[ImportSource]:
             raise errors.InvalidParameterValue(
                 detail=f'format "{other}" is not known: formats are {_PARQUET} and {_ICEBERG}'
             )
+
+
+@contextmanager
+def _damage_of(source: ImportSource) -> Iterator[None]:
+    """A file of the user that cannot be read is no damage of the database."""
+    try:
+        yield
+    except errors.SegmentDamaged as problem:
+        file = problem.fields.get("file")
+        if not source.shows_files or file not in {source.sample, *(each.path for each in source.files)}:
+            raise
+        raise errors.ImportFailed(source=file, detail=problem.fields["detail"]) from problem
 
 
 def _find_or_create(

@@ -56,9 +56,16 @@ def convert_array(array: pa.Array, name: str, type_: SqlType) -> pa.Array:
         raise errors.QueryFailed(detail=f'column "{name}": {error}') from None
     except pa.ArrowNotImplementedError:
         raise errors.DatatypeMismatch(detail=f'column "{name}" cannot be converted from {array.type}') from None
-    if pa.types.is_string(wanted) and pc.any(pc.match_substring(given, "\x00")).as_py():
-        check_characters("\x00")
+    check_texts(given)
     return canonical_array(given, type_)
+
+
+def check_texts(array: pa.Array) -> None:
+    """Raises for text, or lists of it, that cannot be stored."""
+    if pa.types.is_list(array.type):
+        array = array.flatten()
+    if pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\x00")).as_py():
+        check_characters("\x00")
 
 
 def _intervals(array: pa.Array, name: str, type_: SqlType) -> pa.Array:
