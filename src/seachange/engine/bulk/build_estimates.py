@@ -31,7 +31,8 @@ class BuildEstimates:
 
     def entry_bytes(self, table: Table, op: BackfillIndexes) -> Mapping[IndexId, int]:
         now = self.state.epoch.schemas.newest.by_id.get(table.id)
-        if now is None:
+        # In a block, layouts may have been published since that its version of the table does not know.
+        if now is None or not now.layout_by_id.keys() <= table.layout_by_id.keys():
             return {}
         # Rows are read from the index that has them now, even if another is to be built from one that is built before.
         source = IndexSource(_as_planned(table, now), now.primary, NOT_ATTACHED, self.reads.all_parts(now))
