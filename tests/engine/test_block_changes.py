@@ -687,3 +687,21 @@ def test_what_is_added_and_dropped_again_is_not_violated(sessions: tuple[Session
     block.execute("commit")
     assert ids(other, "id >= 900") == [900]
     assert inspect(block.node) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("change", ["add z int", "alter x type text", "alter id type bigint using id + 0"])
+def test_rows_written_before_a_change_stay_locked_for_other_nodes(
+    sessions: tuple[Session, Session], change: str, level: str
+):
+    block, other = sessions
+    begin(block, level)
+    block.execute("update a set y = 'own' where id = 5")
+    block.execute(f"alter table a {change}")
+    other.execute("set lock_timeout = '100ms'")
+    with refused("55P03"):
+        other.execute("update a set y = 'other' where id = 5")
+    other.execute("update a set y = 'other' where id = 6")
+    block.execute("commit")
+    assert rows(other, "select y from a where id in (5, 6) order by id") == [("own",), ("other",)]
+    assert inspect(block.node) == []

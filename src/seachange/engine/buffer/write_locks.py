@@ -185,11 +185,11 @@ class WriteLocks:
                 contention.note((key, table_id) for key in wanted)
         return wanted
 
-    def secure(self, policy: LockPolicy) -> dict[KeyHash, Seq]:
-        """Locks for all nodes what the transaction has changed in tables to which other nodes write. Gives the keys
-        that others have changed since, or hold if the policy is not to wait."""
-        contention = self.epoch.contention
-        wanted = [row for row in self._unlocked.values() if contention.is_written_elsewhere(row.table.primary.id)]
+    def secure(self, policy: LockPolicy, everywhere: bool = False) -> dict[KeyHash, Seq]:
+        """Locks for all nodes what the transaction has changed in tables to which other nodes write, or `everywhere`.
+        Gives the keys that others have changed since, or hold if the policy is not to wait."""
+        contention, rows = self.epoch.contention, self._unlocked.values()
+        wanted = [row for row in rows if everywhere or contention.is_written_elsewhere(row.table.primary.id)]
         met: dict[KeyHash, Seq] = {}
         for owner in dict.fromkeys(row.owner for row in wanted):
             met |= self._secure_rows(owner, [row for row in wanted if row.owner == owner], policy)

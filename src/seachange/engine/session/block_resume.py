@@ -108,6 +108,8 @@ class BlockStatements:
     def run(self, call: StatementCall, kept: int, transaction: Transaction) -> Result:
         """`kept`: the statements before the newest savepoint."""
         if transaction.state.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
+            if call.prepared.is_definition and not transaction.state.pending:
+                self._share(transaction, kept)
             self.forget()
             result = self._runner.run(call, transaction)
             # What a block writes after a schema change is not written again: other nodes wait for it.
@@ -142,11 +144,18 @@ class BlockStatements:
         transaction.start_statement()
         return True
 
-    def _secure(self, transaction: Transaction, kept: int) -> None:
+    def _share(self, transaction: Transaction, kept: int) -> None:
+        """What was written before the first schema change is not written again after it either."""
+        if transaction.state.isolation is Isolation.READ_COMMITTED:
+            self._secure(transaction, kept, everywhere=True)
+        elif met := transaction.state.write_locks.secure(LockPolicy.WAIT, everywhere=True):
+            raise conflict_with(max(met.values()))
+
+    def _secure(self, transaction: Transaction, kept: int, everywhere: bool = False) -> None:
         """The statement to come sees what other nodes cannot change any more, unless that was changed before a
         savepoint: then it is as in a block that was not overtaken, and COMMIT goes back."""
         policy = LockPolicy.NOWAIT if self.can_resume(transaction) else LockPolicy.WAIT
-        met = transaction.state.write_locks.secure(policy)
+        met = transaction.state.write_locks.secure(policy, everywhere)
         if not met:
             return
         transaction.state.write_locks.note_conflicts(met)
