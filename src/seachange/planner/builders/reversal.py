@@ -8,7 +8,7 @@ back, the newest change first. Whatever was done later to the same elements, or 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seachange.model.change import elements
@@ -16,6 +16,7 @@ from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Table
+from seachange.model.schema.expression import Expression
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.builders.draft import at_rest
@@ -61,6 +62,12 @@ class Reversal:
     back: Parts
     # The last of these changes with which an element went that comes back.
     went_with: Mapping[Element, PastChange]
+    # The last of them with which a column went, in whatever form.
+    columns_went_with: Mapping[Place, PastChange]
+    # How a change has computed the columns of now, by its id.
+    computed: Mapping[tuple[int, Place], Expression]
+    # The column that was converted, and the change, by the columns that came of it and are there no longer.
+    passed: Mapping[Place, tuple[Place, PastChange]]
     dependents: tuple[PastChange, ...]
     is_whole: bool
 
@@ -77,7 +84,7 @@ def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal
     chosen = {0}
     while True:
         wanted, blamed = _take_out(now, [known[n] for n in sorted(chosen, reverse=True)], known)
-        found = blamed - chosen
+        found = (blamed | _back_since(chosen, known)) - chosen
         if not cascade or not found:
             break
         chosen |= found
@@ -88,10 +95,54 @@ def revert(now: Parts, history: Sequence[PastChange], cascade: bool) -> Reversal
         gone[element], back[element] = now[element], wanted[element]
     newest_first = [known[n] for n in sorted(chosen, reverse=True)]
     went_with: dict[Element, PastChange] = {}
+    columns: dict[Place, PastChange] = {}
     for parts in newest_first:
         went_with = dict.fromkeys(parts.went, parts.change) | went_with
+        columns = dict.fromkeys(_columns_in(parts.went), parts.change) | columns
     reverted = tuple(parts.change for parts in newest_first)
-    return Reversal(reverted, gone, back, went_with, tuple(known[n].change for n in sorted(found)), blamed <= found)
+    dependents = tuple(known[n].change for n in sorted(found))
+    passed = _passed(newest_first, now)
+    computed = _computed([_parts_of(change) for change in history])
+    return Reversal(reverted, gone, back, went_with, columns, computed, passed, dependents, blamed.isdisjoint(chosen))
+
+
+def _back_since(chosen: Collection[int], known: Sequence[ChangedParts]) -> set[int]:
+    """Later changes of columns that went with one of these: they have come back since, and may have gone again, with
+    other values."""
+    found: set[int] = set()
+    for number in chosen:
+        whole = {e.table_id for e in known[number].went if isinstance(e, elements.TableElement)}
+        went = {place for place in _columns_in(known[number].went) if place[0] not in whole}
+        for later in range(number + 1, len(known)):
+            if not went.isdisjoint(_columns_in((*known[later].came, *known[later].went))):
+                found.add(later)
+    return found
+
+
+def _computed(history: Sequence[ChangedParts]) -> dict[tuple[int, Place], Expression]:
+    again, found = Substitution(columns=_columns_again(history)), dict[tuple[int, Place], Expression]()
+    for parts in history:
+        for host in map(again.of, parts.came):
+            if isinstance(host, elements.ColumnElement) and (expression := host.up or host.origin) is not None:
+                found[parts.change.id, host.column_place] = expression
+    return found
+
+
+def _columns_in(parts: Iterable[Element]) -> set[Place]:
+    return {element.column_place for element in parts if isinstance(element, elements.AnyColumn)}
+
+
+def _passed(reverted: Sequence[ChangedParts], now: Parts) -> dict[Place, tuple[Place, PastChange]]:
+    there, found = _columns_in(now), dict[Place, tuple[Place, PastChange]]()
+    for parts in reverted:
+        old = {(e.table_id, e.name): e.column_id for e in parts.went if isinstance(e, elements.ColumnName)}
+        new = {(e.table_id, e.column_id): e.name for e in parts.came if isinstance(e, elements.ColumnName)}
+        made = [e for e in parts.came if isinstance(e, elements.ColumnElement) and (e.up or e.origin)]
+        for place in [e.column_place for e in made if e.column_place not in there]:
+            before = old.get((place[0], new.get(place, "")))
+            if before is not None:
+                found[place] = ((place[0], before), parts.change)
+    return found
 
 
 def _with_last_ids(known: Sequence[ChangedParts], now: Parts) -> list[ChangedParts]:
@@ -214,7 +265,23 @@ def _take_out(
     blamed |= {slot_of(element) for element in _colliding(now, wanted)}
     touched = [{slot_of(e) for e in (*parts.came, *parts.went)} for parts in known]
     # The newest one that has done something to the element.
-    return wanted, {max((n for n, slots in enumerate(touched) if slot in slots), default=0) for slot in blamed}
+    numbers = {max((n for n, slots in enumerate(touched) if slot in slots), default=0) for slot in blamed}
+    return wanted, numbers | _takers(now, wanted, known)
+
+
+def _takers(now: Parts, wanted: Parts, known: Sequence[ChangedParts]) -> set[int]:
+    """The changes with which columns went, for good or for others in their place, that what comes back is about."""
+    there = _columns_in(wanted)
+    back = [e for e in wanted if e not in now and not isinstance(e, _LABELS)]
+    missing = {place for element in back for place in _columns_of(element)} - there
+    went = [_columns_in(parts.went) for parts in known]
+    return {max((n for n, places in enumerate(went) if place in places), default=0) for place in missing}
+
+
+def _columns_of(element: Element) -> set[Place]:
+    table_id = getattr(element, "table_id", None)
+    ids = {*getattr(element, "column_ids", ()), getattr(element, "column_id", None)} - {None}
+    return {(table_id, column_id) for column_id in ids} if table_id is not None else set()
 
 
 _RULES = elements.CheckConstraint | elements.ForeignKeyElement

@@ -48,6 +48,10 @@ _BUILT = (
 _OTHER_KEY = ("a column of a table that has another primary key since", "Revert the change of the key first.")
 _OTHER_COLUMNS = ("rows of a table whose columns have changed since", "Revert these changes first, one by one.")
 _ONLY_ROWS = ("rows that came back", "DELETE or TRUNCATE takes them away again.")
+_PASSED = (
+    "a column that has been converted and changed or dropped since",
+    "Revert the later changes first, one by one.",
+)
 _ENUM_PARTS = (elements.EnumValue, elements.EnumLabel)
 _TWO_PARTS = ("a statement of which a part was published before the rest", "Revert the parts by statements.")
 
@@ -160,6 +164,12 @@ def _check_supported(reversal: Reversal) -> None:
     for element in (*reversal.gone, *reversal.back):
         if isinstance(element, elements.DatabaseElement):
             _refuse(first, _DATABASE)
+    tables = _tables(reversal.gone) | _tables(reversal.back)
+    hosts = {e.column_place for e in reversal.back if isinstance(e, elements.ColumnElement)}
+    for before, change in reversal.passed.values():
+        # What rows had in between would be lost.
+        if before in hosts and before[0] not in tables:
+            _refuse(change, _PASSED)
 
 
 def _take_away(draft: Draft, gone: Parts) -> None:
@@ -310,7 +320,7 @@ def _add_column(
         draft.add(elements.ColumnElement(table_id, column_id))
         rebuild_primary(draft, table_id, column_id)
         return
-    change = reversal.went_with[column]
+    change = reversal.columns_went_with[column.column_place]
     then = next(before for before, _ in change.versions if before is not None and before.id == table_id)
     key = draft.catalog.descriptors[table_id]
     assert isinstance(then, Table)

@@ -45,6 +45,8 @@ class TypeBack:
     as_of: int
     up: Expression | None = None
     generated: Expression | None = None
+    # The change was a revert: no one has said how it goes back.
+    is_revert: bool = False
 
 
 def types_back(reversal: Reversal) -> list[TypeBack]:
@@ -61,11 +63,16 @@ def types_back(reversal: Reversal) -> list[TypeBack]:
         host = gone.hosts.get((table_id, new)) if new is not None else None
         if host is None or (table_id, column_id) not in back.hosts or new is None:
             continue
-        up = host.up if host.up is not None else host.origin
+        # Of a column that was converted since and back, the latter is what it is computed by now.
+        own = host.up if host.up is not None else host.origin
+        up = reversal.computed.get((reversal.went_with[type_].id, (table_id, new)), own)
         generated = back.generated.get((table_id, column_id))
         if up is not None or (generated is not None and (table_id, new) in gone.generated):
-            as_of = reversal.went_with[type_].id - 1
-            found.append(TypeBack(table_id, column_id, new, name, type_.type, as_of, up, generated))
+            change = reversal.went_with[type_]
+            back_again = TypeBack(
+                table_id, column_id, new, name, type_.type, change.id - 1, up, generated, change.is_revert
+            )
+            found.append(back_again)
     for (table_id, column_id), expression in back.generated.items():
         if (table_id, column_id) not in back.hosts and (table_id, column_id) not in gone.generated:
             # DROP EXPRESSION: the values may be others by now.
@@ -103,7 +110,8 @@ def bring_type_back(draft: Draft, back: TypeBack, reversal: Reversal) -> ColumnI
     fallback = _down(draft, back) or _cast(back, now)
     is_plain = back.up is not None and _is_plain_cast(back, now)
     is_key = back.new in draft.primary(table_id).key
-    if _down(draft, back) is not None or is_plain or is_key or back.up is None or draft.has_no_rows(table_id):
+    is_declared = _down(draft, back) is not None and not back.is_revert
+    if is_declared or is_plain or is_key or back.up is None or draft.has_no_rows(table_id):
         conversion = fallback
     else:
         conversion = _kept_or(draft, back, fallback)
