@@ -64,8 +64,7 @@ STATEMENTS = (
     "show shapes",
     "create shape s",
     "drop shape s",
-    "drop table t",
-    "undrop table t",
+    "drop table t; undrop table t",
 )
 
 
