@@ -309,6 +309,21 @@ CASES = (
         USAGE | NEW_IN_S | {"ownership of the view that it replaces": "alter view s.w owner to ann"},
         before="grant select on s.t to ann",
     ),
+    Case(
+        "CreateMaterializedView",
+        "create materialized view target.n as select v from s.t",
+        USAGE
+        | {
+            CREATE_NEW: "grant create on schema target to ann",
+            "SELECT on each relation that it reads": "grant select on s.t to ann",
+        },
+    ),
+    Case(
+        "RefreshView",
+        "refresh materialized view s.stored",
+        {"USAGE on each schema that it names": "grant usage on schema s to ann"} | owner("materialized view s.stored"),
+        before="create materialized view s.stored as select 1 as x",
+    ),
     Case("CreateSchema", "create schema n", on("CREATE", "database seachange", "the database")),
     Case(
         "CreateSchema",

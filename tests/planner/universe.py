@@ -9,7 +9,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.expression import Expression
 from seachange.values.types import BIGINT, TEXT, SqlType
 
-DATABASE, SCHEMA, TABLE, PARENT, SEQUENCE, TYPE, VIEW, OTHER_VIEW = range(1, 9)
+DATABASE, SCHEMA, TABLE, PARENT, SEQUENCE, TYPE, VIEW, OTHER_VIEW, STORED = range(1, 10)
 SPACE = ("d", "s")
 # Ids are numbers; that they have types of their own would only be in the way here.
 make: Any = elements
@@ -93,4 +93,8 @@ UNIVERSE: tuple[Element, ...] = (
     make.ViewElement(OTHER_VIEW),
     *_object(OTHER_VIEW, ObjectKind.VIEW, "w"),
     make.ViewQuery(OTHER_VIEW, "select", ("c1",), (VIEW,), ()),
+    make.TableElement(STORED),
+    *_object(STORED, ObjectKind.MATERIALIZED_VIEW, "m"),
+    make.ViewQuery(STORED, "select", ("c1",), (TABLE,), ((TABLE, 1),)),
+    make.ViewRows(STORED, True),
 )

@@ -31,6 +31,12 @@ class WrongObjectType(ProgrammingError):
     message = '"{name}" is not a {kind}'
 
 
+class NotWritable(ProgrammingError):
+    sqlstate = "42809"
+    message = 'cannot change materialized view "{name}"'
+    hint = "REFRESH MATERIALIZED VIEW replaces its rows."
+
+
 class NotLockable(ProgrammingError):
     sqlstate = "42809"
     message = 'cannot lock relation "{name}"'

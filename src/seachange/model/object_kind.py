@@ -17,3 +17,7 @@ class ObjectKind(StrEnum):
     SEQUENCE = "sequence"
     TYPE = "type"
     VIEW = "view"
+    MATERIALIZED_VIEW = "materialized view"
+
+
+VIEWS = frozenset({ObjectKind.VIEW, ObjectKind.MATERIALIZED_VIEW})

@@ -13,7 +13,9 @@ from typing import Any
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.change.elements import Element
+from seachange.model.object_kind import ObjectKind
 from seachange.model.schema import objects
+from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.elements.object import compose_access, decompose_access
@@ -26,7 +28,9 @@ _LABELS = frozenset({elements.NamespaceElement, elements.Owner, elements.Privile
 def namespace_of(descriptor: Descriptor) -> elements.NamespaceElement:
     """The entry under which an object is found. A database is in no database, a schema in no schema."""
     database, schema = getattr(descriptor, "database", ""), getattr(descriptor, "schema", "")
-    return elements.NamespaceElement(descriptor.id, _form_of(descriptor).object_kind, database, schema, descriptor.name)
+    is_materialized = isinstance(descriptor, Table) and descriptor.materialized is not None
+    kind = ObjectKind.MATERIALIZED_VIEW if is_materialized else _form_of(descriptor).object_kind
+    return elements.NamespaceElement(descriptor.id, kind, database, schema, descriptor.name)
 
 
 def _form_of(descriptor: Descriptor) -> ObjectForm:

@@ -81,6 +81,9 @@ def _referred(descriptor: Descriptor) -> Iterator[int]:
                     yield column.identity.sequence_id
                 if column.type.enum:
                     yield column.type.enum
+            if descriptor.materialized is not None:
+                yield from descriptor.materialized.relation_ids
+                yield from (table_id for table_id, _ in descriptor.materialized.column_uses)
         case Sequence(owner=(table_id, _)):
             yield table_id
         case View():

@@ -15,12 +15,14 @@ from seachange.model.statements.object_statements import (
     DropObjects,
     Grant,
     MoveObject,
+    RefreshView,
     RenameEnumValue,
     RenameObject,
     TruncateTables,
     UndropTable,
 )
 from seachange.model.statements.session_statements import Explain
+from seachange.model.statements.table_statements import CreateMaterializedView
 from tests.sql.ddl.printing import cascade, exists, given, ident, idents, join, listed, show, string
 
 
@@ -130,6 +132,20 @@ def _(value: DropEnumValue):
 def _(value: CreateView):
     verb = "CREATE OR REPLACE VIEW" if value.or_replace else "CREATE VIEW"
     return join(verb, show(value.name), value.columns and idents(value.columns), "AS", value.query)
+
+
+@show.register
+def _(value: CreateMaterializedView):
+    view, exists = value.view, given(value.if_not_exists, "IF NOT EXISTS")
+    data = given(not value.with_data, "WITH NO DATA")
+    columns = view.columns and idents(view.columns)
+    return join("CREATE MATERIALIZED VIEW", exists, show(view.name), columns, "AS", view.query, data)
+
+
+@show.register
+def _(value: RefreshView):
+    concurrently = given(value.concurrently, "CONCURRENTLY")
+    return join("REFRESH MATERIALIZED VIEW", concurrently, show(value.name), given(not value.with_data, "WITH NO DATA"))
 
 
 @show.register

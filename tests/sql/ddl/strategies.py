@@ -23,6 +23,7 @@ from seachange.model.statements.object_statements import (
     Grant,
     MoveObject,
     OwnedBy,
+    RefreshView,
     RenameEnumValue,
     RenameObject,
     SequenceOptions,
@@ -41,6 +42,7 @@ from seachange.model.statements.table_statements import (
     ColumnDefinition,
     ConstantDefault,
     CreateIndex,
+    CreateMaterializedView,
     CreateTable,
     DropColumn,
     DropConstraint,
@@ -334,6 +336,11 @@ def views(draw):
     return CreateView(draw(RELATIONS), query, relations, used, draw(tuples(NAMES)), draw(FLAGS))
 
 
+MATERIALIZED = st.one_of(
+    st.builds(CreateMaterializedView, views().map(lambda view: replace(view, or_replace=False)), FLAGS, FLAGS),
+    st.builds(RefreshView, RELATIONS, FLAGS).map(lambda refresh: replace(refresh, with_data=True)),
+    st.builds(RefreshView, RELATIONS, st.just(False), FLAGS),
+)
 TABLES = st.one_of(
     st.builds(DropTable, tuples(RELATIONS, 1), FLAGS, FLAGS),
     st.builds(TruncateTables, tuples(RELATIONS, 1), FLAGS, FLAGS),
@@ -361,5 +368,6 @@ FAMILIES = {
     "sequences": SEQUENCES,
     "enums": ENUMS,
     "views": views(),
+    "materialized views": MATERIALIZED,
     "explain": EXPLAINS,
 }

@@ -4,7 +4,16 @@ import pytest
 
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements.object_statements import ChangeOwner, CreateView, DropObjects, MoveObject, RenameObject
+from seachange.model.statements import (
+    ChangeOwner,
+    CommentOn,
+    CreateMaterializedView,
+    CreateView,
+    DropObjects,
+    MoveObject,
+    RefreshView,
+    RenameObject,
+)
 from tests.sql.ddl.parsing import ST, T, U, code, name, parse
 
 V = name("v")
@@ -20,6 +29,15 @@ W = name("w")
         ("alter view if exists v rename to w", RenameObject(ObjectKind.VIEW, V, "w", True)),
         ("alter view v set schema s", MoveObject(ObjectKind.VIEW, V, "s")),
         ("alter view v owner to r", ChangeOwner(ObjectKind.VIEW, V, "r")),
+        ("create materialized view if not exists v (a) as select 1 with no data",
+         CreateMaterializedView(CreateView(V, "select 1", (), columns=("a",)), True, with_data=False)),
+        ("create materialized view v as table t", CreateMaterializedView(
+            CreateView(V, "table t", (T,), ((T, None),)))),
+        ("refresh materialized view concurrently s.t", RefreshView(ST, concurrently=True)),
+        ("refresh materialized view v with no data", RefreshView(V, with_data=False)),
+        ("alter materialized view v rename to w", RenameObject(ObjectKind.MATERIALIZED_VIEW, V, "w")),
+        ("drop materialized view v restrict", DropObjects(ObjectKind.MATERIALIZED_VIEW, (V,))),
+        ("comment on materialized view v is 'x'", CommentOn(ObjectKind.MATERIALIZED_VIEW, V, None, "x")),
         ("drop view if exists v, s.t cascade", DropObjects(ObjectKind.VIEW, (V, ST), True, True)),
     ],
 )  # fmt: skip
@@ -80,7 +98,11 @@ def test_what_a_query_reads(query, relations, used):
         ("create view v as select * from t for update", "0A000"),
         ("create view v with (security_barrier) as select 1", "0A000"),
         ("create view v as select 1 with local check option", "0A000"),
-        ("create materialized view v as select 1", "0A000"),
+        ("create materialized view v with (fillfactor = 70) as select 1", "0A000"),
+        ("create materialized view v as delete from t", "42601"),
+        ("create or replace materialized view v as select 1", "42601"),
+        ("refresh materialized view concurrently v with no data", "42601"),
+        ("alter materialized view v set (fillfactor = 70)", "0A000"),
         ("create recursive view v (a) as select 1", "0A000"),
         ("create temp view public.v as select 1", "42P16"),
         ("alter view v alter a set default 1", "0A000"),

@@ -8,7 +8,7 @@ versions of the descriptors that decided them are declared with the commit. A ve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from seachange import errors
@@ -22,6 +22,7 @@ from seachange.model.ids import DescriptorId, KeyHash, Seq
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, Access, merge_access
 from seachange.model.schema.actor import ROOT, Actor, actor_of
+from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_SCHEMA, Database, Descriptor, Role
 from seachange.model.schema.rights import (
     ROOT_IDENTITY,
@@ -57,6 +58,7 @@ class Rights:
         self._pending = pending
         self._statement = statement
         self._schema = schema
+        self._is_describing = False
         self.renew()
         # The owner of the view whose query is being bound.
         self._acting: str | None = None
@@ -117,6 +119,14 @@ class Rights:
         finally:
             self._acting = before
 
+    @contextmanager
+    def describing(self) -> Iterator[None]:
+        before, self._is_describing = self._is_describing, True
+        try:
+            yield
+        finally:
+            self._is_describing = before
+
     # Access lists.
 
     def access_of(self, descriptor: Descriptor) -> Access:
@@ -150,6 +160,8 @@ class Rights:
             self.required.setdefault((self._statement.context.identity, right), denial)
 
     def check_access(self, descriptor: Relation, *privileges: str) -> None:
+        if isinstance(descriptor, Table) and descriptor.materialized is not None:
+            _check_materialized(descriptor, privileges, self._is_describing)
         # The role that everything belongs to at first can lose nothing.
         if self.is_root:
             return
@@ -252,3 +264,14 @@ def _under_change(before: Descriptor | None, after: Descriptor | None, now: Desc
         return changed.access if changed is not None else _NO_ACCESS
     merged = merge_access(before.access, after.access, now.access) if after is not None else None
     return merged or now.access
+
+
+def _check_materialized(table: Table, privileges: Sequence[str], is_describing: bool) -> None:
+    """Only REFRESH writes to a materialized view, and before it is filled nothing reads it."""
+    if any(name not in _READING for name in privileges):
+        raise errors.NotWritable(name=table.name)
+    assert table.materialized is not None
+    if not table.materialized.populated and not is_describing:
+        raise errors.NotInPrerequisiteState(
+            detail=f'materialized view "{table.name}" has not been populated: use the REFRESH MATERIALIZED VIEW command'
+        )

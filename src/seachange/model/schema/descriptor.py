@@ -15,6 +15,7 @@ from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, L
 from seachange.model.schema.access import Access
 from seachange.model.schema.constraint import Check, ForeignKey, column_reference
 from seachange.model.schema.expression import Expression
+from seachange.model.schema.materialized import MaterializedQuery
 from seachange.model.states import BEHAVIOUR, READABLE, State
 from seachange.values.types import SqlType
 
@@ -159,6 +160,8 @@ class Table:
     parameters: tuple[tuple[str, str], ...] = ()
     # The columns that have gone, in the order in which they did.
     retired: tuple[RetiredColumn, ...] = ()
+    # Of a materialized view.
+    materialized: MaterializedQuery | None = None
 
     @property
     def full_name(self) -> str:

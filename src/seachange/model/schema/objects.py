@@ -102,6 +102,19 @@ class View:
     types: tuple[SqlType, ...] = ()
 
 
+def view_of(table: Table) -> View | None:
+    """A materialized view as the view that its query would make."""
+    if table.materialized is None:
+        return None
+    found = {name: getattr(table.materialized, name) for name in MATERIALIZED_FIELDS}
+    place = (table.id, table.version, table.schema, table.name)
+    return View(*place, database=table.database, access=table.access, **found)
+
+
+# What a materialized view has in common with a view.
+MATERIALIZED_FIELDS = ("query", "columns", "relation_ids", "column_uses", "names", "column_names", "types")
+
+
 # The default database, which has an id only once an attribute of it is set; it is never renamed.
 DEFAULT_PLACE = -1
 

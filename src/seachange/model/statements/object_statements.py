@@ -345,6 +345,15 @@ class CreateView:
     sequences: tuple[RelationName, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RefreshView:
+    """REFRESH MATERIALIZED VIEW."""
+
+    name: RelationName
+    concurrently: bool = False
+    with_data: bool = True
+
+
 ObjectStatement = (
     DropObjects
     | RenameObject
@@ -363,4 +372,5 @@ ObjectStatement = (
     | RenameEnumValue
     | DropEnumValue
     | CreateView
+    | RefreshView
 )

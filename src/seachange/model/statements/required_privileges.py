@@ -158,6 +158,8 @@ STATEMENTS: dict[type[t.Statement], tuple[Need, ...]] = {
     o.RenameEnumValue: _ALTER,
     o.DropEnumValue: _ALTER,
     o.CreateView: (_CREATE_NEW, _NAMED, _READ, Need(OWNER, Place.REPLACED)),
+    t.CreateMaterializedView: (_CREATE_NEW, _NAMED, _READ),
+    o.RefreshView: _ALTER,
     o.CreateSchema: (_CREATE_IN_DATABASE, _MEMBER),
     o.CreateDatabase: (_CREATEDB, _MEMBER),
     o.DropObjects: _ALTER,

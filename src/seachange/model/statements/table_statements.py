@@ -208,6 +208,16 @@ class CreateTableAs:
     with_data: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class CreateMaterializedView:
+    """`columns` are those of the result, once they are known; names for them are in `view`."""
+
+    view: CreateView
+    if_not_exists: bool = False
+    with_data: bool = True
+    columns: tuple[ColumnDefinition, ...] = ()
+
+
 class OnCommit(StrEnum):
     """ON COMMIT of a temporary table: what happens to it, or to its rows."""
 
@@ -472,5 +482,5 @@ class AlterTable:
 
 
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
-DdlStatement = TableStatement | RevertChange | ObjectStatement
+DdlStatement = TableStatement | CreateMaterializedView | RevertChange | ObjectStatement
 Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | ShapeStatement | Explain

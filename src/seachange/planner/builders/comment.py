@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.statements import CommentOn
 from seachange.planner.builders.constraint import existing_constraint
 from seachange.planner.builders.draft import Draft
@@ -28,7 +28,7 @@ def _place(draft: Draft, statement: CommentOn) -> tuple[DescriptorId, Part | Non
     match statement.kind:
         case ObjectKind.COLUMN:
             assert statement.part is not None
-            found = existing(draft, ObjectKind.TABLE, statement.name, frozenset({ObjectKind.VIEW}))
+            found = existing(draft, ObjectKind.TABLE, statement.name, VIEWS)
             if found.kind is ObjectKind.VIEW:
                 return found.id, (ObjectKind.COLUMN, _place_in_view(draft, found.id, statement.part))
             return found.id, (ObjectKind.COLUMN, draft.column(found.id, statement.part))

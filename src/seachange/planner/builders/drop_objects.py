@@ -9,7 +9,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId, TableId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.statements import DropColumn, DropObjects, DropTable
 from seachange.planner.builders.column import drop_column
@@ -27,7 +27,7 @@ from seachange.planner.builders.lookup import ALWAYS, find_object
 
 # What goes, each with what the user calls it.
 Going = dict[DescriptorId, str]
-_ROW_TYPES = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
+_ROW_TYPES = VIEWS | {ObjectKind.TABLE}
 
 
 def drop_tables(draft: Draft, statement: DropTable) -> None:
@@ -158,6 +158,7 @@ def _release_columns(draft: Draft, id_: DescriptorId, what: str, going: Going, c
 _RELEASES = {
     ObjectKind.TABLE: (_release_parent,),
     ObjectKind.VIEW: (),
+    ObjectKind.MATERIALIZED_VIEW: (),
     ObjectKind.SEQUENCE: (_release_identities, _release_defaults),
     ObjectKind.TYPE: (_release_columns,),
 }

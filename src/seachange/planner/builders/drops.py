@@ -89,7 +89,10 @@ def drop_views(draft: Draft, views: list[elements.ViewQuery], cascade: bool, wha
         if draft.select(elements.ViewQuery, view_id=view.view_id):
             own = label_of(draft, view.view_id)
             drop_views(draft, draft.select(elements.ViewQuery, relation_ids=view.view_id), cascade, own)
-            drop_object(draft, view.view_id)
+            if draft.select(elements.TableElement, table_id=view.view_id):
+                drop_table(draft, TableId(view.view_id))
+            else:
+                drop_object(draft, view.view_id)
 
 
 def drop_object(draft: Draft, id_: DescriptorId) -> None:

@@ -15,12 +15,13 @@ from seachange.model.statements import BTREE, CreateIndex, DropIndex, Expression
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index
 from seachange.planner.builders.expression import bind_expression
-from seachange.planner.builders.lookup import find_object
+from seachange.planner.builders.lookup import existing, find_object
 from seachange.planner.builders.rebuild import add_index
 from seachange.planner.names import choose_name
 from seachange.planner.object_names import FoundObject
 from seachange.values.types import TEXT
 
+_INDEXED = frozenset({ObjectKind.MATERIALIZED_VIEW})
 # What the names of functions begin with that DuckDB is given.
 _OUR_FUNCTIONS = "seachange_"
 _CALLS = re.compile(r"[A-Z_0-9]+(?=\()")
@@ -28,7 +29,7 @@ _IMPLIED = "the key of index {name} is unique already"
 
 
 def create_index(draft: Draft, statement: CreateIndex) -> None:
-    table_id = draft.table(statement.table)
+    table_id = existing(draft, ObjectKind.TABLE, statement.table, _INDEXED).id
     draft.refuse_unseen_rows(table_id)
     schema = draft.schema_named(table_id)
     taken = draft.relations_in(schema)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import EVERYBODYS, PUBLIC_ROLE
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
@@ -30,6 +30,7 @@ def missing(kind: ObjectKind, name: object) -> errors.Error:
 _MISSING: dict[ObjectKind, Callable[..., errors.Error]] = {
     ObjectKind.TABLE: errors.UndefinedTable,
     ObjectKind.VIEW: errors.UndefinedTable,
+    ObjectKind.MATERIALIZED_VIEW: errors.UndefinedTable,
     ObjectKind.SEQUENCE: errors.UndefinedTable,
     ObjectKind.INDEX: errors.UndefinedTable,
     ObjectKind.SCHEMA: errors.InvalidSchemaName,
@@ -79,7 +80,7 @@ def find_type(draft: Draft, name: RelationName) -> FoundObject | None:
     return relation if relation is not None and relation.kind in _WITH_ROW_TYPE else None
 
 
-_WITH_ROW_TYPE = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
+_WITH_ROW_TYPE = VIEWS | {ObjectKind.TABLE}
 
 
 def find_space(draft: Draft, kind: ObjectKind, name: str) -> FoundObject | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements import ChangeOwner, MoveObject, RenameObject
 from seachange.planner.builders.draft import Draft
@@ -16,7 +16,7 @@ from seachange.planner.builders.schema import check_schema_name, is_taken
 from seachange.planner.object_names import FoundObject
 
 # ALTER TABLE takes other relations too.
-_RELATIONS: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE})}
+_RELATIONS: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: VIEWS | {ObjectKind.SEQUENCE}}
 
 
 def rename_object(draft: Draft, statement: RenameObject) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE
 from seachange.model.statements import Grant
@@ -19,9 +19,9 @@ from seachange.planner.object_names import FoundObject
 
 _ALL = "ALL"
 # GRANT ... ON TABLE speaks of all that can be selected from.
-_ACCEPTED: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE})}
+_ACCEPTED: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: VIEWS | {ObjectKind.SEQUENCE}}
 _IN_SCHEMA: dict[ObjectKind, Kinds] = {
-    ObjectKind.TABLE: frozenset({ObjectKind.TABLE, ObjectKind.VIEW}),
+    ObjectKind.TABLE: VIEWS | {ObjectKind.TABLE},
     ObjectKind.SEQUENCE: frozenset({ObjectKind.SEQUENCE}),
 }
 
@@ -54,7 +54,7 @@ def _in_schema(draft: Draft, name: RelationName) -> list[FoundObject]:
 
 def _privileges(statement: Grant, found: FoundObject) -> tuple[str, ...]:
     """A sequence that is granted on as if it were a table has the privileges of both that it knows."""
-    known = PRIVILEGES[ObjectKind.TABLE if found.kind is ObjectKind.VIEW else found.kind]
+    known = PRIVILEGES[ObjectKind.TABLE if found.kind in VIEWS else found.kind]
     if statement.privileges == (_ALL,):
         return known
     for privilege in statement.privileges:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seachange.model import statements
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.planner.builders import (
     column,
     column_type,
@@ -81,7 +81,7 @@ def _alter_table(draft: Draft, statement: statements.AlterTable) -> None:
                 foreign_key.settle_references(draft, found.id)
 
 
-_RELATIONS = frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE, ObjectKind.INDEX})
+_RELATIONS = VIEWS | {ObjectKind.SEQUENCE, ObjectKind.INDEX}
 
 _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
     statements.CreateTable: table.create_table,
@@ -107,6 +107,8 @@ _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
     statements.RenameEnumValue: enum_type.rename_enum_value,
     statements.DropEnumValue: enum_type.drop_enum_value,
     statements.CreateView: view.create_view,
+    statements.CreateMaterializedView: table.create_materialized_view,
+    statements.RefreshView: table.refresh_view,
 }
 
 

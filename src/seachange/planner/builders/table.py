@@ -1,4 +1,4 @@
-"""CREATE and TRUNCATE TABLE."""
+"""CREATE and TRUNCATE TABLE; CREATE and REFRESH MATERIALIZED VIEW, without the rows of its query."""
 
 from __future__ import annotations
 
@@ -10,31 +10,38 @@ from seachange.model.change.elements import descriptor_of
 from seachange.model.change.targets import Goal
 from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements import CreateTable, KeyDefinition, TruncateTables
+from seachange.model.schema.temporary import is_temporary
+from seachange.model.statements import CreateMaterializedView, CreateTable, KeyDefinition, RefreshView, TruncateTables
 from seachange.planner.builders.column import check_case, define_column, define_generated
 from seachange.planner.builders.constraint import add_rule
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.expression import check_generated
 from seachange.planner.builders.index import build_key, key_columns, name_key
-from seachange.planner.builders.lookup import refuse_taken
+from seachange.planner.builders.lookup import existing, refuse_taken
 from seachange.planner.builders.primary_key import require_not_null
 from seachange.planner.builders.rebuild import add_index, swap_index
 from seachange.planner.builders.row_id import define_row_id
 from seachange.planner.builders.sequence import restart_sequence
+from seachange.planner.builders.view import resolve_query
 
 
 def create_table(draft: Draft, statement: CreateTable) -> None:
+    _add_table(draft, statement, ObjectKind.TABLE)
+
+
+def _add_table(draft: Draft, statement: CreateTable, kind: ObjectKind) -> TableId | None:
+    """None if there is one already, and may be."""
     schema = draft.schema_of(statement.table)
     name = statement.table.name
     if statement.if_not_exists and name in draft.relations_in(schema):
         draft.notices.append(f'relation "{name}" already exists, skipping')
-        return
-    refuse_taken(draft, ObjectKind.TABLE, schema, name)
+        return None
+    refuse_taken(draft, kind, schema, name)
     if not statement.columns:
         raise errors.FeatureNotSupported(feature="a table without columns", instead="Give it at least one.")
     table_id = TableId(DescriptorId(next(draft.ids)))
     draft.add(elements.TableElement(table_id))
-    draft.add(elements.NamespaceElement(table_id, ObjectKind.TABLE, draft.database, schema, name))
+    draft.add(elements.NamespaceElement(table_id, kind, draft.database, schema, name))
     for parameter, value in statement.parameters:
         draft.add(elements.TableParameter(table_id, parameter, value))
     for definition in statement.columns:
@@ -52,6 +59,7 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
         build_key(draft, table_id, key)
     for rule in statement.rules:
         add_rule(draft, table_id, rule)
+    return table_id
 
 
 def _add_primary(draft: Draft, table_id: TableId, definition: KeyDefinition | None) -> None:
@@ -82,7 +90,7 @@ def truncate_tables(draft: Draft, statement: TruncateTables) -> None:
                 )
             tables.append(key.table_id)
     for table_id in tables:
-        _empty_indexes(draft, table_id)
+        _empty_table(draft, table_id)
         for owner in draft.select(elements.SequenceOwnerElement, table_id=table_id):
             if statement.restart_identity:
                 restart_sequence(draft, owner.sequence_id)
@@ -97,7 +105,7 @@ _PROOFS = (
 )
 
 
-def _empty_indexes(draft: Draft, table_id: TableId) -> None:
+def _empty_table(draft: Draft, table_id: TableId) -> None:
     draft.refuse_unseen_rows(table_id)
     if draft.is_new(table_id):
         return
@@ -116,3 +124,46 @@ def _empty_indexes(draft: Draft, table_id: TableId) -> None:
             changes["replaces_id"] = index.index_id
         successor = replace(index, **changes)  # type: ignore[arg-type]
         swap_index(draft, index, successor)
+
+
+def create_materialized_view(draft: Draft, statement: CreateMaterializedView) -> None:
+    view = statement.view
+    table = CreateTable(view.name, statement.columns, if_not_exists=statement.if_not_exists)
+    if is_temporary(draft.schema_of(view.name)):
+        detail = "a materialized view cannot be temporary"
+        raise errors.InvalidTableDefinition(name=view.name, detail=detail)
+    table_id = _add_table(draft, table, ObjectKind.MATERIALIZED_VIEW)
+    if table_id is None:
+        return
+    columns = tuple(column.name for column in statement.columns)
+    draft.add(replace(resolve_query(draft, view), view_id=table_id, columns=columns))
+    draft.add(elements.ViewRows(table_id, statement.with_data))
+
+
+def refresh_view(draft: Draft, statement: RefreshView) -> None:
+    found = existing(draft, ObjectKind.MATERIALIZED_VIEW, statement.name, frozenset({ObjectKind.TABLE}))
+    if found.kind is not ObjectKind.MATERIALIZED_VIEW:
+        raise errors.FeatureNotSupported(
+            feature=f"REFRESH of {found.kind} {statement.name}", instead="Only materialized views have rows of a query."
+        )
+    rows = draft.only(elements.ViewRows, view_id=found.id)
+    assert rows is not None
+    if statement.concurrently:
+        _check_concurrent(draft, statement, rows)
+    _empty_table(draft, found.id)
+    draft.replace(rows, replace(rows, populated=statement.with_data))
+
+
+def _check_concurrent(draft: Draft, statement: RefreshView, rows: elements.ViewRows) -> None:
+    if not rows.populated:
+        raise errors.FeatureNotSupported(
+            feature=f"CONCURRENTLY for materialized view {statement.name}, which has not been populated,",
+            instead="Omit CONCURRENTLY.",
+        )
+    for index in draft.select(elements.UniqueIndex, table_id=rows.view_id):
+        if index.where is None:
+            return
+    raise errors.NotInPrerequisiteState(
+        detail=f'cannot refresh materialized view "{statement.name}" concurrently: '
+        "create a unique index with no WHERE clause on one or more columns of it"
+    )

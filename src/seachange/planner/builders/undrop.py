@@ -26,7 +26,9 @@ from seachange.planner.object_users import referred_by
 
 def undrop_table(draft: Draft, statement: UndropTable) -> None:
     schema = draft.schema_of(statement.table)
-    bring_back_table(draft, _find_kept(draft, schema, statement))
+    table = _find_kept(draft, schema, statement)
+    _refuse_lost_relation(draft, table)
+    bring_back_table(draft, table)
 
 
 def bring_back_table(draft: Draft, table: Table) -> None:
@@ -71,6 +73,20 @@ def _refuse_lost_type(draft: Draft, table: Table, type_: elements.ColumnType) ->
         raise errors.FeatureNotSupported(
             feature=f"UNDROP TABLE {table.name}, the type of whose column {column} was dropped too,",
             instead="Create the table again.",
+        )
+
+
+def _refuse_lost_relation(draft: Draft, table: Table) -> None:
+    """Of a materialized view: what its query reads is there, with the columns that it names."""
+    if table.materialized is None:
+        return
+    draft.load_connected(*referred_by(table))
+    is_there = all(draft.select(elements.Owner, descriptor_id=id_) for id_ in table.materialized.relation_ids)
+    uses = table.materialized.column_uses
+    if not is_there or not all(draft.select(elements.ColumnName, table_id=t, column_id=c) for t, c in uses):
+        raise errors.FeatureNotSupported(
+            feature=f"UNDROP TABLE {table.name}, a materialized view of what was dropped too,",
+            instead="Bring back what it reads, then create it again.",
         )
 
 

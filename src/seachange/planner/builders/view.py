@@ -13,7 +13,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements import CreateView
@@ -21,14 +21,14 @@ from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.object_names import FoundObject
 
-_READABLE = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
+_READABLE = VIEWS | {ObjectKind.TABLE}
 
 
 def create_view(draft: Draft, statement: CreateView) -> None:
     for column in statement.columns:
         if statement.columns.count(column) > 1:
             raise errors.DuplicateColumn(name=column)
-    query = _resolve(draft, statement)
+    query = resolve_query(draft, statement)
     schema = draft.schema_of(statement.name)
     old = draft.find(statement.name) if statement.or_replace else None
     if old is not None:
@@ -67,7 +67,7 @@ def _reads(draft: Draft, query: elements.ViewQuery, id_: DescriptorId) -> bool:
     return False
 
 
-def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
+def resolve_query(draft: Draft, statement: CreateView) -> elements.ViewQuery:
     """The query of a view that has no id yet. It is checked before the schema of the view."""
     relations = {name: _relation(draft, name) for name in statement.relations}
     used: dict[tuple[TableId, ColumnId], None] = {}

@@ -15,12 +15,23 @@ from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.descriptor import Column, Layout, RetiredColumn, Table
 from seachange.model.schema.expression import Expression
+from seachange.model.schema.materialized import MaterializedQuery
 from seachange.model.states import State
 from seachange.planner.elements.column import COLUMN_KINDS, put_columns, take_columns
 from seachange.planner.elements.constraint import put_constraints, take_constraints
 from seachange.planner.elements.index import put_indexes, take_indexes
 from seachange.planner.elements.rule import CONSTRAINTS, INDEXES, Adding, Dropping, Moment, Rule, RuleOrder
-from seachange.planner.elements.spec import ElementNaming, ElementSpec, Host, ObjectForm, Parts, Topic
+from seachange.planner.elements.spec import (
+    ElementNaming,
+    ElementSpec,
+    Host,
+    ObjectForm,
+    Parts,
+    Topic,
+    common_fields,
+    copy_fields,
+    only,
+)
 from seachange.planner.lifecycles.seachange import SIMPLE
 
 
@@ -31,7 +42,24 @@ def _take(table: Table) -> Parts:
         for each in table.retired
         if each.down is not None
     }
-    return take_columns(table) | take_indexes(table) | take_constraints(table) | parameters | downs
+    parts = take_columns(table) | take_indexes(table) | take_constraints(table) | parameters | downs
+    return parts | _take_query(table)
+
+
+def _take_query(table: Table) -> Parts:
+    found = table.materialized
+    if found is None:
+        return {}
+    rows = elements.ViewRows(table.id, found.populated)
+    return {copy_fields(found, elements.ViewQuery, view_id=table.id): State.PUBLIC, rows: State.PUBLIC}
+
+
+def _put_query(parts: Mapping[Element, State]) -> MaterializedQuery | None:
+    query = next((part for part in parts if isinstance(part, elements.ViewQuery)), None)
+    if query is None:
+        return None
+    rows = only(elements.ViewRows, parts)
+    return MaterializedQuery(**common_fields(query, MaterializedQuery), populated=rows.populated)
 
 
 def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]:
@@ -54,6 +82,7 @@ def _put(before: Table | None, parts: Mapping[Element, State]) -> dict[str, Any]
         "later_primaries": tuple(coming[1:]),
         "parameters": tuple(sorted((e.name, e.value) for e in others if isinstance(e, elements.TableParameter))),
         "retired": _retired(before, columns, others),
+        "materialized": _put_query(others),
     }
 
 

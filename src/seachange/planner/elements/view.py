@@ -35,7 +35,8 @@ def _put(before: objects.View | None, parts: Mapping[Element, State]) -> dict[st
 
 VIEW = Topic(
     specs=(
-        ElementSpec(elements.ViewQuery, SIMPLE, "query of view"),
+        ElementSpec(elements.ViewQuery, SIMPLE, "query of view", known_outside=True),
+        ElementSpec(elements.ViewRows, SIMPLE, "rows of materialized view", since=2),
         ElementSpec(
             elements.ViewElement,
             SIMPLE,
@@ -68,6 +69,14 @@ VIEW = Topic(
             order=RuleOrder.WITH,
             then=Dropping((elements.TableElement,)),
             join=(("relation_ids", "table_id"),),
+        ),
+        Rule(
+            name="a materialized view goes with its query",
+            reason="without it, it would be a table that can be written to",
+            first=Dropping((elements.ViewQuery,)),
+            order=RuleOrder.WITH,
+            then=Dropping((elements.TableElement,)),
+            join=(("view_id", "table_id"),),
         ),
         Rule(
             name="a view goes with the view that it reads",

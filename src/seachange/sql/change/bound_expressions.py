@@ -42,6 +42,8 @@ def bind_definitions(statement: statements.DdlStatement, port: TransactionPort) 
             return replace(statement, columns=keys, where=binder.bind(statement.where))
         case statements.CreateView():
             return replace(statement, query=_without_stars(statement.query, catalog))
+        case statements.CreateMaterializedView(view=view):
+            return replace(statement, view=replace(view, query=_without_stars(view.query, catalog)))
         case statements.RevertChange():
             return replace(statement, values=tuple(_bind_since(each, port, catalog) for each in statement.values))
         case statements.AlterTable():

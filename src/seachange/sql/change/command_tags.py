@@ -22,6 +22,8 @@ _TAGS: dict[type, str] = {
     statements.RenameEnumValue: "ALTER TYPE",
     statements.DropEnumValue: "ALTER TYPE",
     statements.CreateView: "CREATE VIEW",
+    statements.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
+    statements.RefreshView: "REFRESH MATERIALIZED VIEW",
     statements.CommentOn: "COMMENT",
 }
 _ROLE_TAGS: dict[type, str] = {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
-
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs
+from seachange.model.statements import CreateTable, CreateTableAs
+from seachange.sql.change.query_columns import result_columns
 from seachange.sql.change.schema_change import run_ddl
 from seachange.sql.compile.target import DmlTarget
 from seachange.sql.duck.cursor import DuckSession
@@ -20,10 +18,6 @@ from seachange.sql.text.tokens import split_script
 from seachange.sql.text.tree import parse_tree
 from seachange.sql.write.dml import compile_select
 from seachange.sql.write.insert_select import InsertSelect
-from seachange.values.types import TEXT, SqlType, from_duckdb
-
-# The type of an untyped NULL.
-_UNTYPED: Final = '"NULL"'
 
 
 def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
@@ -37,10 +31,7 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
         raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
     template = compile_select(tree, port)
     names, types = duck.describe(bind_query(template, port, ()))
-    # Where the binder could not determine a type, that of the values is used.
-    bound = template.columns if template.columns is not None else [None] * len(types)
-    found = [column.type.declared if column is not None and column.type is not None else None for column in bound]
-    columns = _columns(statement, result_names(template, names), types, found)
+    columns = result_columns(template, result_names(template, names), types, statement.columns)
     run_ddl(CreateTable(name, columns), "", port, duck, notices)
     if not statement.with_data:
         return Result("CREATE TABLE AS")
@@ -60,22 +51,3 @@ def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:
     except errors.UndefinedTable:
         return False
     return True
-
-
-def _columns(
-    statement: CreateTableAs, names: Sequence[str], types: Sequence[str], known: Sequence[SqlType | None]
-) -> tuple[ColumnDefinition, ...]:
-    if len(statement.columns) > len(names):
-        raise errors.SyntaxProblem(detail="CREATE TABLE AS specifies too many column names")
-    chosen = [*statement.columns, *names[len(statement.columns) :]]
-    found = zip(chosen, types, known, strict=True)
-    return tuple(ColumnDefinition(name, type_ or _type(name, duck_type)) for name, duck_type, type_ in found)
-
-
-def _type(name: str, duck_type: str) -> SqlType:
-    found = TEXT if duck_type == _UNTYPED else from_duckdb(duck_type)
-    if found is None:
-        raise errors.FeatureNotSupported(
-            feature=f'a column "{name}" of type {duck_type.lower()}', instead="Cast it to a type that columns can have."
-        )
-    return found

@@ -31,6 +31,7 @@ from seachange.sql.change.explain_check import explain_check
 from seachange.sql.change.explain_each import describe_refusal, describe_step, show_steps, with_created
 from seachange.sql.change.like import expand_likes
 from seachange.sql.change.local_times import resolve_local_times
+from seachange.sql.change.materialized import define_columns
 from seachange.sql.change.object_access import check_plan
 from seachange.sql.change.own_changes import needs_own_work
 from seachange.sql.change.past_schema import with_past
@@ -73,7 +74,7 @@ def _planned(text: str, port: TransactionPort, duck: DuckSession) -> tuple[list[
     """What is to be said before a plan; the plan, and the catalog that it was made for."""
     said: list[str] = []
     statements = [
-        resolve_local_times(resolved, port, duck, said)
+        resolve_local_times(define_columns(resolved, port, duck), port, duck, said)
         for statement in _read(text)
         for resolved in _resolved(statement, port)
     ]

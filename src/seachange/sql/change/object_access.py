@@ -15,7 +15,7 @@ from seachange.model import statements
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE, Access, RolePrivileges
 from seachange.model.schema.actor import find_roles, role_exists
 from seachange.model.schema.descriptor import Table
@@ -47,7 +47,7 @@ _KINDS: dict[type[Descriptor], ObjectKind] = {
 }
 DROPS = (statements.DropTable, statements.DropIndex, statements.DropObjects)
 # Privileges on a view have the names of table privileges.
-_GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
+_GRANTED_AS = dict.fromkeys(VIEWS, ObjectKind.TABLE)
 
 
 def describe(descriptor: Descriptor) -> str:
@@ -57,7 +57,9 @@ def describe(descriptor: Descriptor) -> str:
 
 
 def kind_of(descriptor: Descriptor) -> ObjectKind:
-    return ObjectKind.TABLE if isinstance(descriptor, Table) else _KINDS[type(descriptor)]
+    if isinstance(descriptor, Table):
+        return ObjectKind.TABLE if descriptor.materialized is None else ObjectKind.MATERIALIZED_VIEW
+    return _KINDS[type(descriptor)]
 
 
 def check_roles(names: Iterable[str], port: TransactionPort) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from seachange import errors
 from seachange.model import statements
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES
 from seachange.model.schema.actor import ROOT
@@ -38,7 +38,7 @@ Found = Iterator[tuple[Right, str]]
 Finder = Callable[[statements.Statement, Need, TransactionPort], Found]
 
 # Privileges on a view have the names of table privileges.
-_GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
+_GRANTED_AS = dict.fromkeys(VIEWS, ObjectKind.TABLE)
 _ATTRIBUTES = {SUPERUSER: "superuser", CREATEDB: "create_database"}
 _DENIALS = {
     SUPERUSER: "permission denied: only superusers may do that",
@@ -71,6 +71,8 @@ def named_objects(statement: statements.Statement) -> tuple[ObjectKind, tuple[Re
             return ObjectKind.INDEX, indexes
         case statements.AlterSequence(name=name):
             return ObjectKind.SEQUENCE, (name,)
+        case statements.RefreshView(name=name):
+            return ObjectKind.MATERIALIZED_VIEW, (name,)
         case (
             statements.AddEnumValue(type=type_)
             | statements.RenameEnumValue(type=type_)
@@ -101,6 +103,8 @@ def new_name(statement: statements.Statement) -> RelationName | None:
             return name
         case statements.CreateSequence(name=name) | statements.CreateEnum(name=name) | statements.CreateView(name=name):
             return name
+        case statements.CreateMaterializedView(view=view):
+            return view.name
         case _:
             return None
 

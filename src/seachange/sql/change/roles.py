@@ -15,7 +15,7 @@ from typing import Any
 from seachange import errors
 from seachange.model import statements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_kind import ObjectKind
+from seachange.model.object_kind import VIEWS, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PartComment
 from seachange.model.schema.actor import find_roles, memberships, role_exists
@@ -323,15 +323,18 @@ def _drop_owned(statement: statements.DropOwned, port: TransactionPort, run: Run
         )
     for found in _owned(statement.owners, port):
         # It may have been dropped together with another object.
-        if isinstance(found, Table) and port.schema.table_by_id(found.id) is not None:
+        is_table = isinstance(found, Table) and found.materialized is None
+        if is_table and port.schema.table_by_id(found.id) is not None:
             run(statements.DropTable((_name(found),), cascade=statement.cascade))
+        elif isinstance(found, Table) and not is_table and port.schema.table_by_id(found.id) is not None:
+            run(statements.DropObjects(ObjectKind.MATERIALIZED_VIEW, (_name(found),), cascade=statement.cascade))
         elif not isinstance(found, Table | Database) and port.schema.object_by_id(found.id) is not None:
             run(statements.DropObjects(kind_of(found), (_name(found),), cascade=statement.cascade))
     for found in (*port.names.tables(), *port.schema.objects()):
         privileges = () if isinstance(found, UNPLANNED) else found.access.privileges
         held = [p for p in privileges if p.role in statement.owners]
         kind = kind_of(found) if held else ObjectKind.TABLE
-        granted = ObjectKind.TABLE if kind is ObjectKind.VIEW else kind
+        granted = ObjectKind.TABLE if kind in VIEWS else kind
         for each in held:
             run(statements.Grant(each.privileges, granted, (_name(found),), (each.role,), revoke=True))
     here = {0, database_place(port.statement.session.database, port.schema.objects())}

@@ -34,6 +34,7 @@ from seachange.sql.change.bound_expressions import bind_definitions
 from seachange.sql.change.build_samples import BuildSamples
 from seachange.sql.change.command_tags import command_tag
 from seachange.sql.change.local_times import resolve_local_times
+from seachange.sql.change.materialized import define_columns
 from seachange.sql.change.object_access import check_named_roles, check_plan
 from seachange.sql.change.own_changes import is_own_work, run_own_change, split_proofs
 from seachange.sql.change.past_schema import with_past
@@ -70,7 +71,7 @@ class TableSizes(Mapping[TableId, TableSize]):
 
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
-    statement = _bind(statement, port)
+    statement = _bind(define_columns(statement, port, duck), port)
     statement = resolve_local_times(resolve_time_functions(statement, port), port, duck, notices)
     catalog = with_past([statement], known_schema([statement], port, partial(TableSizes, port)), port)
     known = catalog.descriptors

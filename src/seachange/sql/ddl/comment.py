@@ -11,7 +11,7 @@ from seachange.sql.text.tokens import Reader
 
 # Other objects that can have a comment in PostgreSQL.
 _OTHERS_WORDS = """
-    access aggregate cast collation conversion domain event extension foreign function language large materialized
+    access aggregate cast collation conversion domain event extension foreign function language large
     operator policy procedure procedural publication routine rule server statistics subscription tablespace text
     transform trigger
 """
@@ -43,6 +43,8 @@ def _read_text(reader: Reader) -> str | None:
 
 
 def _read_kind(reader: Reader) -> ObjectKind:
+    if reader.take("materialized", "view"):
+        return ObjectKind.MATERIALIZED_VIEW
     word = reader.take_any(*ObjectKind)
     if word is not None:
         return ObjectKind(word)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
@@ -20,7 +22,20 @@ from seachange.sql.text.tokens import Reader
 
 # Kinds that are not in a schema.
 _TOP = frozenset({ObjectKind.DATABASE, ObjectKind.SCHEMA})
+_DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
 SESSION_ROLES = tuple(SessionRole)
+
+
+def take_data_clause(query: str) -> tuple[str, bool]:
+    """The text of a query without WITH [NO] DATA behind it, and whether its rows are wanted.
+
+    >>> take_data_clause("select 1 with no data"), take_data_clause("select 1 WITH DATA"), take_data_clause("select 1")
+    (('select 1', False), ('select 1', True), ('select 1', True))
+    """
+    found = _DATA.search(query)
+    if found is None:
+        return query, True
+    return query[: found.start()], found[1] is None
 
 
 def read_object_name(reader: Reader, kind: ObjectKind) -> RelationName:

@@ -28,7 +28,9 @@ from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
 from seachange.sql.ddl.shape import read_create_shape, read_drop_shape
 from seachange.sql.ddl.view import (
     read_alter_view,
+    read_create_materialized,
     read_create_view,
+    read_refresh,
     read_replace_view,
     read_temporary_replacement,
     read_temporary_view,
@@ -71,6 +73,10 @@ DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Definition]], ...]
     (("drop", "type"), partial(read_drop_objects, kind=ObjectKind.TYPE)),
     (("create", "view"), read_create_view),
     (("create", "or", "replace", "view"), read_replace_view),
+    (("create", "materialized", "view"), read_create_materialized),
+    (("refresh", "materialized", "view"), read_refresh),
+    (("alter", "materialized", "view"), partial(read_alter_view, kind=ObjectKind.MATERIALIZED_VIEW)),
+    (("drop", "materialized", "view"), partial(read_drop_objects, kind=ObjectKind.MATERIALIZED_VIEW)),
     (("alter", "view"), read_alter_view),
     (("drop", "view"), partial(read_drop_objects, kind=ObjectKind.VIEW)),
     (("create", "schema"), read_create_schema),
@@ -112,7 +118,6 @@ _REFUSED: dict[str, str] = {
     "extension": "Omit the statement.",
     "domain": "Use the type itself, with a CHECK on each column.",
     "policy": "Use views, and privileges on them.",
-    "materialized": "Use a view, or a table that is filled by INSERT ... SELECT.",
     "recursive": "Write WITH RECURSIVE in the query of the view.",
     "tablespace": "All data is stored in the database's folder.",
     "access": "Access methods cannot be chosen.",

@@ -12,7 +12,7 @@ from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
-from seachange.sql.ddl.object import take_cascade
+from seachange.sql.ddl.object import take_cascade, take_data_clause
 from seachange.sql.ddl.storage_parameters import take_storage
 from seachange.sql.text.names import read_list, read_relation, read_relations
 from seachange.sql.text.tokens import Reader, TokenKind
@@ -29,7 +29,6 @@ _LIKE_OPTIONS = (
     "storage",
     "statistics",
 )
-_DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
 _INTO = re.compile(r"\binto\b", re.IGNORECASE)
 # What ends the search for the INTO of a query.
 _BEFORE_INTO = frozenset({"into", "from", "where", "insert", "update", "delete", "merge", "values", "union"})
@@ -110,11 +109,8 @@ def _is_name_list(reader: Reader) -> bool:
 def _read_create_as(reader: Reader, table: RelationName, if_not_exists: bool) -> statements.CreateTableAs:
     columns = reader.names() if reader.at_symbol("(") else ()
     reader.expect("as")
-    query = reader.rest()
-    data = _DATA.search(query)
-    if data is not None:
-        query = query[: data.start()]
-    return statements.CreateTableAs(table, query, columns, if_not_exists, data is None or data[1] is None)
+    query, with_data = take_data_clause(reader.rest())
+    return statements.CreateTableAs(table, query, columns, if_not_exists, with_data)
 
 
 def _read_elements(

@@ -11,8 +11,16 @@ from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
-from seachange.model.statements import ChangeOwner, CreateTemporary, CreateView, MoveObject, RenameObject
-from seachange.sql.ddl.object import take_change
+from seachange.model.statements import (
+    ChangeOwner,
+    CreateMaterializedView,
+    CreateTemporary,
+    CreateView,
+    MoveObject,
+    RefreshView,
+    RenameObject,
+)
+from seachange.sql.ddl.object import take_change, take_data_clause
 from seachange.sql.duck.sequence_calls import plain_names
 from seachange.sql.text.names import read_relation
 from seachange.sql.text.scope import is_cte_reference
@@ -47,17 +55,52 @@ def _as_temporary(view: CreateView) -> CreateTemporary:
     return CreateTemporary(replace(view, name=RelationName(OWN_SCHEMA, view.name.name)))
 
 
+def read_create_materialized(reader: Reader) -> CreateMaterializedView:
+    if_not_exists = reader.take("if", "not", "exists")
+    name = read_relation(reader)
+    columns = reader.names() if reader.at_symbol("(") else ()
+    if reader.take("using"):
+        # Access methods make no difference here.
+        reader.name()
+    if reader.at("with"):
+        raise errors.FeatureNotSupported(feature="a storage parameter of a materialized view", instead="Leave it out.")
+    if reader.take("tablespace"):
+        reader.name()
+    _expect_query(reader)
+    query, with_data = take_data_clause(reader.rest())
+    return CreateMaterializedView(_view_of(name, query, columns, or_replace=False), if_not_exists, with_data)
+
+
+def read_refresh(reader: Reader) -> RefreshView:
+    concurrently = reader.take("concurrently")
+    name = read_relation(reader)
+    with_data = True
+    if reader.take("with"):
+        with_data = not reader.take("no")
+        reader.expect("data")
+    if concurrently and not with_data:
+        raise errors.SyntaxProblem(detail="CONCURRENTLY and WITH NO DATA options cannot be used together")
+    return RefreshView(name, concurrently, with_data)
+
+
 def _read_create(reader: Reader, or_replace: bool) -> CreateView:
     name = read_relation(reader)
     columns = reader.names() if reader.at_symbol("(") else ()
     if reader.at("with"):
         raise errors.FeatureNotSupported(feature="an option of a view", instead="Leave it out.")
+    _expect_query(reader)
+    return _view_of(name, reader.rest(), columns, or_replace)
+
+
+def _expect_query(reader: Reader) -> None:
     reader.expect("as")
     if reader.ends_with("check", "option"):
         raise errors.FeatureNotSupported(feature="WITH CHECK OPTION", instead="Omit it: views are read-only.")
     if not reader.at_symbol("(") and not any(reader.at(word) for word in _QUERY_WORDS):
         raise reader.problem()
-    query = reader.rest()
+
+
+def _view_of(name: RelationName, query: str, columns: tuple[str, ...], or_replace: bool) -> CreateView:
     tree = _parse_query(query)
     return CreateView(name, query, relations_read(tree), columns_used(tree), columns, or_replace, sequences_named(tree))
 
@@ -73,16 +116,16 @@ def _parse_query(query: str) -> exp.Expr:
     return fold_names(tree)
 
 
-def read_alter_view(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
+def read_alter_view(reader: Reader, kind: ObjectKind = ObjectKind.VIEW) -> RenameObject | MoveObject | ChangeOwner:
     if_exists = reader.take("if", "exists")
     name = read_relation(reader)
-    change = take_change(reader, ObjectKind.VIEW, name, if_exists)
+    change = take_change(reader, kind, name, if_exists)
     if change is not None:
         return change
     if any(reader.at(word) for word in ("alter", "rename", "set", "reset")):
         raise errors.FeatureNotSupported(
-            feature="this form of ALTER VIEW",
-            instead="RENAME TO, SET SCHEMA, OWNER TO and CREATE OR REPLACE VIEW are supported.",
+            feature=f"this form of ALTER {kind.upper()}",
+            instead="RENAME TO, SET SCHEMA and OWNER TO are supported.",
         )
     raise reader.problem()
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import EnumType, View
+from seachange.model.schema.objects import EnumType, View, view_of
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.sessions import SessionRequest
 from seachange.sql.pgcatalog import deparse, regs
@@ -65,7 +65,8 @@ def _viewdef(context: regs.Context, view: str, pretty: bool | None) -> str | Non
     relation = context.facts.relation_by_oid.get(oid) if oid is not None else None
     if oid is None:
         raise errors.UndefinedTable(name=view)
-    return view_definition(context.facts, relation) if isinstance(relation, View) else None
+    found = view_of(relation) if isinstance(relation, Table) else relation
+    return view_definition(context.facts, found) if isinstance(found, View) else None
 
 
 def _typeof(context: regs.Context, name: str) -> str:

@@ -30,6 +30,7 @@ from seachange.model.schema.objects import (
     Role,
     Schema,
     View,
+    view_of,
 )
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.temporary import is_temporary
@@ -135,6 +136,15 @@ class Facts:
     @cached_property
     def views(self) -> tuple[View, ...]:
         return tuple(o for o in self.objects if isinstance(o, View))
+
+    @cached_property
+    def materialized(self) -> tuple[View, ...]:
+        """The materialized views, which are tables too."""
+        return tuple(view for table in self.tables if (view := view_of(table)) is not None)
+
+    @cached_property
+    def plain_tables(self) -> tuple[Table, ...]:
+        return tuple(table for table in self.tables if table.materialized is None)
 
     @cached_property
     def sequences(self) -> tuple[SequenceObject, ...]:

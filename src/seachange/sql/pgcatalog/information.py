@@ -40,7 +40,7 @@ def _place(facts: Facts, relation: Table | View, prefix: str = "table") -> dict[
 
 
 def _readable(facts: Facts) -> Iterator[Table | View]:
-    yield from (table for table in facts.tables if facts.actor.holds_any(table.access))
+    yield from (table for table in facts.plain_tables if facts.actor.holds_any(table.access))
     yield from (view for view in facts.views if facts.actor.holds_any(view.access))
 
 
@@ -166,7 +166,7 @@ def _type_columns(facts: Facts, type_: SqlType) -> dict[str, Any]:
 
 
 def sequences(facts: Facts) -> Rows:
-    owned = {c.identity.sequence_id for t in facts.tables for c in t.columns if c.identity is not None}
+    owned = {c.identity.sequence_id for t in facts.plain_tables for c in t.columns if c.identity is not None}
     for s in facts.sequences:
         if s.id in owned:
             continue
@@ -191,7 +191,7 @@ def _constraint(facts: Facts, table: Table, name: str) -> dict[str, Any]:
 
 
 def _each_constraint(facts: Facts) -> Iterator[tuple[Table, Index | Check | ForeignKey]]:
-    return ((table, constraint) for table in facts.tables for constraint in shown_constraints(table))
+    return ((table, constraint) for table in facts.plain_tables for constraint in shown_constraints(table))
 
 
 def _not_null_names(facts: Facts, table: Table) -> Iterator[tuple[str, str]]:
@@ -216,7 +216,7 @@ def table_constraints(facts: Facts) -> Rows:
             "enforced": "YES",
             "nulls_distinct": _yes(constraint.nulls_distinct) if unique and isinstance(constraint, Index) else None,
         }
-    for table in facts.tables:
+    for table in facts.plain_tables:
         for name, _ in _not_null_names(facts, table):
             yield {
                 **_constraint(facts, table, name),
@@ -301,7 +301,7 @@ def check_constraints(facts: Facts) -> Rows:
         if isinstance(check, Check):
             text = check_text(table, check)
             yield {**_constraint(facts, table, check.name), "check_clause": text}
-    for table in facts.tables:
+    for table in facts.plain_tables:
         for name, clause in _not_null_names(facts, table):
             yield {**_constraint(facts, table, name), "check_clause": clause}
 

@@ -8,7 +8,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.constraint import Action, Check, ForeignKey
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Sequence as SequenceObject
-from seachange.model.schema.objects import View
+from seachange.model.schema.objects import View, view_of
 from seachange.model.schema.pinned import PinnedTable
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
@@ -65,9 +65,14 @@ def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
     }
 
 
+def _kind(relation: Relation) -> str:
+    is_materialized = isinstance(relation, Table) and relation.materialized is not None
+    return "m" if is_materialized else _KINDS[type(relation)]
+
+
 def pg_class(facts: Facts) -> Rows:
     for relation in facts.relations:
-        kind = _KINDS[type(relation)]
+        kind = _kind(relation)
         row = _class_row(facts, relation, kind)
         row["relnatts"] = len(facts.attributes(relation))
         row["reltype"] = 0 if kind == "S" else object_oid(relation.id)
@@ -78,7 +83,9 @@ def pg_class(facts: Facts) -> Rows:
             row["relchecks"] = sum(isinstance(c, Check) for c in shown_constraints(relation))
             row["relhastriggers"] = bool(relation.foreign_keys) or relation.id in facts.parents
             row["reloptions"] = [f"{name}={value}" for name, value in relation.parameters] or None
-        row["relhasrules"] = kind == "v"
+        row["relhasrules"] = kind in ("v", "m")
+        if isinstance(relation, Table) and relation.materialized is not None:
+            row["relispopulated"] = relation.materialized.populated
         yield row
     for table, index in facts.indexes:
         yield {
@@ -297,7 +304,7 @@ def pg_depend(facts: Facts) -> Rows:
         }
     for table in facts.tables:
         yield from _default_dependencies(facts, table)
-    for view in facts.views:
+    for view in (*facts.views, *facts.materialized):
         rule = {"classid": builtin.CATALOG_OIDS["pg_rewrite"], "objid": object_oid(view.id), "deptype": "n"}
         for relation, column_id in view.column_uses:
             used = facts.by_id.get(relation)
@@ -321,7 +328,7 @@ def _default_dependencies(facts: Facts, table: Table) -> Rows:
 
 
 def pg_rewrite(facts: Facts) -> Rows:
-    for view in facts.views:
+    for view in (*facts.views, *facts.materialized):
         owner = {"oid": object_oid(view.id), "ev_class": object_oid(view.id)}
         yield {**owner, "rulename": "_RETURN", "ev_type": "1", "ev_enabled": "O", "is_instead": True}
 
@@ -329,8 +336,22 @@ def pg_rewrite(facts: Facts) -> Rows:
 # Views of the catalog.
 
 
-def pg_tables(facts: Facts) -> Rows:
+def pg_matviews(facts: Facts) -> Rows:
     for table in facts.tables:
+        view = view_of(table)
+        if view is not None and table.materialized is not None:
+            yield {
+                "schemaname": view.schema,
+                "matviewname": view.name,
+                "matviewowner": view.access.owner,
+                "hasindexes": any(True for _ in shown_indexes(table)),
+                "ispopulated": table.materialized.populated,
+                "definition": view_definition(facts, view),
+            }
+
+
+def pg_tables(facts: Facts) -> Rows:
+    for table in facts.plain_tables:
         yield {
             "schemaname": table.schema,
             "tablename": table.name,

@@ -49,8 +49,8 @@ _FIXED: Final[dict[Name, Callable[[Facts], Rows]]] = {
 }
 # Relations whose rows are each about one descriptor, and what that refers to.
 _OBJECTS: Final = """
-    pg_attrdef pg_attribute pg_class pg_constraint pg_depend pg_enum pg_index pg_indexes pg_rewrite pg_sequence
-    pg_sequences pg_tables pg_type pg_views
+    pg_attrdef pg_attribute pg_class pg_constraint pg_depend pg_enum pg_index pg_indexes pg_matviews pg_rewrite
+    pg_sequence pg_sequences pg_tables pg_type pg_views
 """
 _INFORMATION: Final = """
     check_constraints column_privileges columns constraint_column_usage constraint_table_usage key_column_usage

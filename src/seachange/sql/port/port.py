@@ -175,6 +175,9 @@ class RightsPort(Protocol):
     def acting_as(self, role: str) -> AbstractContextManager[None]:
         """What is done within is done on behalf of another role."""
 
+    def describing(self) -> AbstractContextManager[None]:
+        """What is bound within is not run: a materialized view need not have been filled."""
+
     def check_access(self, descriptor: Table | View | SequenceObject, *privileges: str) -> None:
         """42501 unless the role has one of the privileges on the object, and may use its schema."""
 

@@ -79,6 +79,11 @@ def bind_view(view: View, port: TransactionPort) -> DuckQuery:
     return replace(query, sql=f"SELECT * FROM ({query.sql}) AS view_rows({names})")  # noqa: S608 - generated
 
 
+def bind_rows(view: View, port: TransactionPort) -> DuckQuery:
+    """The rows of its query, without a check of rights on the view itself."""
+    return _bind(view, port)
+
+
 def _bind(view: View, port: TransactionPort) -> DuckQuery:
     template = _template(_current_query(view, port), _relations(view, port))
     sources = {reference: _bind_source(view, reference, port) for reference in template.tables}
@@ -179,7 +184,8 @@ def resolve_view(before: View | None, after: View, port: TransactionPort, duck: 
     """Has DuckDB bind the query of a new view, and returns the view with the names of its columns."""
     if before is not None and (before.query, before.columns) == (after.query, after.columns):
         return after
-    query = _bind(after, port)
+    with port.rights.describing():
+        query = _bind(after, port)
     names, found_types = duck.describe(query)
     found = [*after.columns, *apply_names(_template(after.query).names, names)[len(after.columns) :]]
     if len(found) > len(names):

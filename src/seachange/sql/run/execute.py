@@ -17,11 +17,13 @@ from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import OWN_SCHEMA
 from seachange.model.statements import (
+    CreateMaterializedView,
     CreateTableAs,
     CreateTemporary,
     CreateView,
     DdlStatement,
     Explain,
+    RefreshView,
     RoleStatement,
     ShapeStatement,
 )
@@ -29,6 +31,7 @@ from seachange.runtime.nonblocking import may_wait
 from seachange.sql.change.command_tags import command_tag, role_tag
 from seachange.sql.change.create_as import run_create_as
 from seachange.sql.change.like import expand_likes
+from seachange.sql.change.materialized import fill_view, is_skipped
 from seachange.sql.change.roles import run_role
 from seachange.sql.change.schema_change import run_ddl
 from seachange.sql.change.session_names import resolve_session_names
@@ -411,7 +414,10 @@ def _run_definition(
     if isinstance(statement, CreateTableAs):
         return run_create_as(statement, port, duck, notices)
     first, *others = expand_likes(statement, port)
+    is_filled = not is_skipped(first, port)
     result = run_ddl(first, text, port, duck, notices)
+    if is_filled and isinstance(first, CreateMaterializedView | RefreshView):
+        result = fill_view(first, result, port, duck)
     for other in others:
         run_ddl(other, text, port, duck, notices)
     return result

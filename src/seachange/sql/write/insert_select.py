@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,8 @@ class InsertSelect:
             check_assigned(column, None, "insert into", self._overriding)
             if place not in untyped:
                 check_assignable(column, type_)
-        query = DuckQuery(self._convert(source.sql, types), source.parameters, source.relations, source.session_values)
+        sql = _converted(source.sql, types, self._columns, self._table, self._overriding)
+        query = DuckQuery(sql, source.parameters, source.relations, source.session_values)
         upsert, returning = self._ending.upsert, self._ending.returning
         given = [column for column in self._columns[:width] if not is_ignored(column, self._overriding)]
         if upsert is not None and returning is None and can_filter(upsert, self._table, given):
@@ -74,19 +76,30 @@ class InsertSelect:
             rows = insertion.all_rows()
         return self._ending.insert(port, duck, rows, values)
 
-    def _convert(self, sql: str, types: Sequence[str]) -> str:
-        """The query with its columns converted to those of the table, and defaults for the others."""
-        names = [f"c{i}" for i in range(len(types))]
-        pairs = zip(self._columns, zip(names, types, strict=True), strict=False)
-        given = {c.name: pair for c, pair in pairs if not is_ignored(c, self._overriding)}
-        expressions = [
-            convert_given(c, exp.column(given[c.name][0]), given[c.name][1]) if c.name in given else convert_default(c)
-            for c in self._table.visible_columns
-        ]
-        named = [e.as_(c.name, quoted=True) for e, c in zip(expressions, self._table.visible_columns, strict=True)]
-        alias = exp.TableAlias(this=exp.to_identifier("source"), columns=[exp.to_identifier(name) for name in names])
-        source = exp.Subquery(this=exp.Var(this=sql), alias=alias)
-        return exp.Select(expressions=named, from_=exp.From(this=source)).sql("duckdb")
+
+def insert_query(
+    query: DuckQuery, table: Table, types: Sequence[str], port: TransactionPort, duck: DuckSession
+) -> Result:
+    """Inserts the rows of a query that has the columns of the table."""
+    columns = table.visible_columns
+    converted = replace(query, sql=_converted(query.sql, types, columns, table, None))
+    with duck.batches(converted, BATCH_ROWS) as reader:
+        return _Insertion(port, table, reader, columns).insert()
+
+
+def _converted(sql: str, types: Sequence[str], columns: Sequence[Column], table: Table, overriding: str | None) -> str:
+    """The query with its columns converted to those of the table, and defaults for the others."""
+    names = [f"c{i}" for i in range(len(types))]
+    pairs = zip(columns, zip(names, types, strict=True), strict=False)
+    given = {c.name: pair for c, pair in pairs if not is_ignored(c, overriding)}
+    expressions = [
+        convert_given(c, exp.column(given[c.name][0]), given[c.name][1]) if c.name in given else convert_default(c)
+        for c in table.visible_columns
+    ]
+    named = [e.as_(c.name, quoted=True) for e, c in zip(expressions, table.visible_columns, strict=True)]
+    alias = exp.TableAlias(this=exp.to_identifier("source"), columns=[exp.to_identifier(name) for name in names])
+    source = exp.Subquery(this=exp.Var(this=sql), alias=alias)
+    return exp.Select(expressions=named, from_=exp.From(this=source)).sql("duckdb")
 
 
 class _Insertion:

@@ -35,7 +35,7 @@ Element = (
 )
 
 AnyObject = DatabaseElement | SchemaElement | TableElement | SequenceElement | EnumTypeElement | ViewElement
-ObjectPart = ObjectTopic | SequencePart | EnumValue | ViewQuery
+ObjectPart = ObjectTopic | SequencePart | EnumValue | ViewQuery | ViewRows
 
 
 def descriptor_of(element: Element) -> DescriptorId:
@@ -47,7 +47,7 @@ def descriptor_of(element: Element) -> DescriptorId:
             return element.sequence_id
         case EnumTypeElement() | EnumValue() | EnumLabel():
             return element.type_id
-        case ViewElement() | ViewQuery():
+        case ViewElement() | ViewQuery() | ViewRows():
             return element.view_id
         case ForeignKeyParent():
             return element.parent_id

@@ -15,9 +15,10 @@ class ViewElement:
 
 @dataclass(frozen=True, slots=True)
 class ViewQuery:
-    """`relation_ids` are those that it reads, `column_uses` the columns (table, column) among them. The text knows them
-    by the names that they had: `names` are those of relations (schema, name, id), the schema empty where the text has
-    none; `column_names` those of the columns. `types` are those of the view's own columns."""
+    """Of a view, or of a materialized one, which is a table. `relation_ids` are those that it reads, `column_uses` the
+    columns (table, column) among them. The text knows them by the names that they had: `names` are those of relations
+    (schema, name, id), the schema empty where the text has none; `column_names` those of the columns. `types` are those
+    of the view's own columns."""
 
     view_id: DescriptorId
     query: str
@@ -29,4 +30,12 @@ class ViewQuery:
     types: tuple[SqlType, ...] = ()
 
 
-ViewTopic = ViewElement | ViewQuery
+@dataclass(frozen=True, slots=True)
+class ViewRows:
+    """Whether a materialized view has been filled since it was created, or emptied."""
+
+    view_id: DescriptorId
+    populated: bool
+
+
+ViewTopic = ViewElement | ViewQuery | ViewRows
