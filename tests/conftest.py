@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -33,6 +34,10 @@ settings.register_profile("exploring", settings.get_profile("repeatable"), deran
 # save, a third of the processor time.
 for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and the processes that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The server is killed in tests, its machine is not: what it wrote survives without being synced. Pages are not written
 # to the log in whole, and new tables not at all: a test creates a database of many small ones.
