@@ -2,6 +2,9 @@
 
 from random import Random
 
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+
 # A few names, so that statements meet objects of others, and names move from one object to another.
 SETUP = (
     "create database other",
@@ -53,3 +56,10 @@ def statement(random: Random) -> str:
             f"grant select on {table} to r",
         ]
     )
+
+
+def prepared_session(node: Node) -> Session:
+    session = Session(node)
+    for sql in SETUP:
+        session.execute(sql)
+    return session

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -20,7 +20,7 @@ from seachange.sql.pgcatalog.facts import Facts
 from seachange.sql.pgcatalog.kept import KeptCatalog
 from seachange.sql.pgcatalog.rows import BY_DESCRIPTOR, listed_rows, make_table
 from seachange.sql.pgcatalog.scan import catalog_of
-from tests.engine.schema_statements import SETUP, statement
+from tests.engine.schema_statements import prepared_session, statement
 
 STATEMENTS = 60
 # Of these, the rows about one object show another one, or something that all share.
@@ -41,11 +41,7 @@ MORE = (
 
 @pytest.fixture
 def session(node: Node) -> Iterator[Session]:
-    with ExitStack() as stack:
-        session = Session(node)
-        stack.callback(session.close)
-        for sql in SETUP:
-            session.execute(sql)
+    with closing(prepared_session(node)) as session:
         yield session
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -18,7 +18,7 @@ from seachange.model.schema.descriptor import Index, Layout, Table
 from seachange.model.schema.references import Reference, references_to
 from seachange.planner.object_names import names_of
 from seachange.planner.object_users import users_of
-from tests.engine.schema_statements import SETUP, statement
+from tests.engine.schema_statements import prepared_session, statement
 
 DATABASES = ("seachange", "other", "third")
 STATEMENTS = 100
@@ -52,11 +52,7 @@ def check_version(schema: SchemaVersion) -> None:
 
 @pytest.fixture
 def session(node: Node) -> Iterator[Session]:
-    with ExitStack() as stack:
-        session = Session(node)
-        stack.callback(session.close)
-        for sql in SETUP:
-            session.execute(sql)
+    with closing(prepared_session(node)) as session:
         yield session
 
 
