@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from seachange.model.change import elements
@@ -23,7 +24,7 @@ from seachange.verify.model.explore import Label, Refusal, State
 from seachange.verify.model.layouts import MISSING, NULL, SET
 from seachange.verify.model.program import Act, Instruction, Program
 from seachange.verify.model.switches import Switch, Switches
-from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, tell_steps
+from seachange.verify.model.words import Speaker, Trace, say_rewrite, tell_steps
 
 KEPT = "'kept'"
 # A row that came after the column was dropped may be taken for the one that there was under its key, or for a new one.
@@ -209,18 +210,7 @@ class RestoreModel:
         out.append((("swap", 0), _normal(now._replace(row=row, open=seen, rewrite=()))))
 
     def tell(self, trace: Trace) -> list[str]:
-        return tell_steps(trace, 4, self._say)
-
-    def _say(self, label: Label, who: str) -> str:
-        match label[0]:
-            case "write":
-                return f"{who} commits: it {label[2]}{say_rebase(label[3], label[4])}"
-            case "fold":
-                return f"a rewrite reads the row at the head, planned with {self._speaker.version(label[1])}"
-            case "swap":
-                return "the rewrite swaps in the row as it has stored it"
-            case _:
-                return say_common(self._speaker, label, who)
+        return tell_steps(trace, 4, partial(say_rewrite, self._speaker))
 
 
 def _value(stored: str) -> str:

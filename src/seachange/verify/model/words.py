@@ -209,3 +209,16 @@ def say_common(speaker: Speaker, label: Label, who: str) -> str:
 
 def say_rebase(planned: int, used: int) -> str:
     return f", derived again with version {used}" if planned != used else ""
+
+
+def say_rewrite(speaker: Speaker, label: Label, who: str) -> str:
+    """Steps of models with one row, which transactions change and a rewrite stores again."""
+    match label[0]:
+        case "write":
+            return f"{who} commits: it {label[2]}{say_rebase(label[3], label[4])}"
+        case "fold":
+            return f"a rewrite reads the row at the head, planned with {speaker.version(label[1])}"
+        case "swap":
+            return "the rewrite swaps in the row as it has stored it"
+        case _:
+            return say_common(speaker, label, who)
